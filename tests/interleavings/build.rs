@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::{env, fs, io};
 
-const LOOKS: &str = "        self.asleep_until.store(LOOKING, Ordering::SeqCst);\n";
+const LOOKS: &str = "        self.asleep_until.store(READING, Ordering::SeqCst);\n";
 
 fn main() -> io::Result<()> {
     twin(

@@ -25,7 +25,7 @@ pub(crate) struct SkippedSlot {
     reason: &'static str,
     /// Who ran it, or runs it, if known.
     holder: Option<String>,
-    /// The token of the run that is under way, if there is one.
+    /// The token of the run in progress, if there is one.
     token: Option<u64>,
 }
 

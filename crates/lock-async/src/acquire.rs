@@ -26,9 +26,9 @@ impl<M> NamedLock<M> {
     /// cancels the wait: `tokio::select!`, `tokio::time::timeout`, an aborted task, or the `run_until_cancelled` of a token.
     ///
     /// # Blocking
-    /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is under way
+    /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is in flight
     /// at the end, one to release what the wait left at the store. A wait that is [cancelled](Self::cancelled_by) without a request
-    /// under way ends at once:
+    /// in flight ends at once:
     ///
     /// ```
     /// # mod leasehold { pub use lock_core::AcquireError; pub use lock_blocking as blocking; }

@@ -1,6 +1,6 @@
 //! Runs actions against the backend, in the order in which stations return them.
 //!
-//! A task runs the request that it waits for if nothing else is under way at the site ([`answer`]). A loop (`work`) runs
+//! A task runs the request that it waits for if nothing else is in flight at the site ([`answer`]). A loop (`work`) runs
 //! everything else.
 
 use std::future::poll_fn;

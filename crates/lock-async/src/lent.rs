@@ -1,4 +1,4 @@
-//! Requests that a user's task runs itself: the task waits for the answer, and nothing else is under way at its site.
+//! Requests that a user's task runs itself: the task waits for the answer, and nothing else is in flight at its site.
 //!
 //! Such a request still belongs to the site; the task only polls it. As soon as anything else happens at the site, or
 //! the task goes away, a loop of the driver continues the request. So no other waiter depends on a task that may not be

@@ -206,11 +206,11 @@ enum Runtime {
 
 /// Does work until the queue is closed and all of it is done.
 pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, queue: WorkQueue, last: Option<FinalFlush>) {
-    // Dropped in the reverse order when the runtime ends: no more work comes in, what is under way goes to the other
+    // Dropped in the reverse order when the runtime ends: no more work comes in, what is in flight goes to the other
     // loop, and that is waited for.
     let last = last;
     // The futures are polled for the first time in the order in which they were pushed, and so are sent in that order.
-    let mut under_way = FuturesUnordered::new();
+    let mut in_flight = FuturesUnordered::new();
     let mut generation = Arc::<Generation<Flushed>>::default();
     let mut work = Vec::with_capacity(AT_ONCE);
     let mut queue = queue;
@@ -222,12 +222,12 @@ pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, queue: WorkQueue, last
                 if let Work::Flush(flushed) = item {
                     generation = generation.flush(flushed);
                 } else {
-                    under_way.push(item.run(&*backend, Arc::clone(&generation)));
+                    in_flight.push(item.run(&*backend, Arc::clone(&generation)));
                 }
             }
         }
-        while let Poll::Ready(Some(())) = under_way.poll_next_unpin(cx) {}
-        if open || !under_way.is_empty() { Poll::Pending } else { Poll::Ready(()) }
+        while let Poll::Ready(Some(())) = in_flight.poll_next_unpin(cx) {}
+        if open || !in_flight.is_empty() { Poll::Pending } else { Poll::Ready(()) }
     })
     .await;
     // The client is gone and the runtime is not, so nothing was left to the other loop.
@@ -270,7 +270,7 @@ impl Job {
         async move { job.run(&*owned.ports().driver.backend).await }
     }
 
-    /// A release that has been under way for a while, for the loop beside the keeper.
+    /// A release that has been in flight for a while, for the loop beside the keeper.
     pub(crate) fn stalled(site: Arc<Site>, action: Action) -> Self {
         Self { site, action: Some(action), progress: Progress::Sent, runtime: Runtime::KeeperToo }
     }
@@ -363,7 +363,7 @@ mod tests {
 
     /// Measured: 248 bytes. Each task that waits for a request keeps one of these.
     #[test]
-    fn a_job_under_way_is_small() {
+    fn a_job_in_flight_is_small() {
         fn size_of_what<F>(_runs: impl FnOnce(Arc<Site>, Action) -> F) -> usize {
             size_of::<F>()
         }

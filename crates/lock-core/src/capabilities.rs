@@ -12,9 +12,9 @@ use crate::{BackendError, Effect, ErrorKind, Mode, ModeKind, Operation, Ttl, Wri
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Waiting {
-    /// First come, first served, and the store notifies the next in line.
+    /// First come, first served, and the store notifies the next waiter.
     QueueWithPush,
-    /// First come, first served; the next in line finds out when it asks again.
+    /// First come, first served; the next waiter finds out when it asks again.
     Queue,
     /// No queue: the first to ask after the release.
     Poll,

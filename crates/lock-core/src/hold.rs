@@ -213,7 +213,7 @@ impl Hold {
     }
 
     /// Notes that the turn goes on under another lease.
-    pub(crate) fn go_on_as(&self, next: Arc<Self>) {
+    pub(crate) fn continue_as(&self, next: Arc<Self>) {
         _ = self.next.set(next);
     }
 
@@ -286,7 +286,7 @@ mod tests {
         let mut chain = Arc::new(hold(Some(150)));
         for _ in 0..200_000 {
             let earlier = Arc::new(hold(None));
-            earlier.go_on_as(chain);
+            earlier.continue_as(chain);
             chain = earlier;
         }
         assert_eq!(chain.latest().hold_until, Some(Moment::from_nanos(150)));

@@ -24,7 +24,7 @@
 //!   has its epoch, is of another deployment than the one that was seen, or knows of a later move; otherwise it belongs to the
 //!   new deployment at once, and remembers the one before it and the number of the move.
 //! - An **inspection** is answered whether the node votes or not, and tells no owner: see [`Inspection`]. A **revocation** ends
-//!   the lease of an owner, or refuses a claim of that owner that is still under way.
+//!   the lease of an owner, or refuses a claim of that owner that is still in flight.
 //! - A **record** keeps for each member of the deployment the last epoch that was seen to begin there, and since when.
 //!
 //! # Source

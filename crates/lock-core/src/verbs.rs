@@ -144,7 +144,7 @@ pub enum Answer {
     },
     /// The owner has a place in the queue, for `valid_for`, unless it asks again.
     Queued {
-        /// Its position, 1 for the next in line. It may be nearer to the head, because places that were given up may
+        /// Its position, 1 for the next waiter. It may be nearer to the head, because places that were given up may
         /// count.
         position: u32,
         /// How long until the first waiter, or this claim if nobody waits, could be served at the earliest: until enough
@@ -230,7 +230,7 @@ pub enum Renewed {
 pub enum Certainty {
     /// Every request of this owner was answered.
     Answered,
-    /// A request of this owner may still be under way: the store should refuse it if it arrives later.
+    /// A request of this owner may still be in flight: the store should refuse it if it arrives later.
     Unknown,
 }
 
@@ -255,7 +255,7 @@ pub struct ReleaseRequest {
     pub owner: Owner,
     /// The terms of its claims: a late claim could do harm for their ttl.
     pub terms: Terms,
-    /// Whether a claim of this owner may still be under way.
+    /// Whether a claim of this owner may still be in flight.
     pub certainty: Certainty,
     /// Do not free a held lock now: let it expire after this time, and hand it over then. Only for exclusive leases, and only
     /// if the store's capabilities include [`Ability::Keep`](crate::Ability::Keep).
@@ -264,14 +264,14 @@ pub struct ReleaseRequest {
     /// under [`Owner::kept`]. Asking again never lengthens the time; a release without `keep` ends it.
     pub keep: Option<Duration>,
     /// What is known about the hold. A store that may have forgotten leases, and so grants no free lock, hands an exclusive
-    /// lock over to the next in line only on the evidence of a valid hold. Otherwise the lock becomes free.
+    /// lock over to the next waiter only on the evidence of a valid hold. Otherwise the lock becomes free.
     pub evidence: Evidence,
 }
 
 /// The answer to a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// The lock was held by the owner and is free, was handed to the next in line, or is kept as requested. Also the answer if the backend
+    /// The lock was held by the owner and is free, was handed to the next waiter, or is kept as requested. Also the answer if the backend
     /// had to ask twice, because the first answer was lost, and the second request found nothing.
     Released,
     /// The owner left the queue.

@@ -37,15 +37,15 @@ impl<D: Driver> KeeperView<D> {
     }
 
     /// Closes the client when the keeper ends, for whatever reason, because its leases would no longer be renewed.
-    pub fn net(&self) -> Net<D> {
-        Net(Weak::clone(&self.stations))
+    pub fn close_on_drop(&self) -> CloseOnDrop<D> {
+        CloseOnDrop(Weak::clone(&self.stations))
     }
 }
 
 /// Closes a client when it is dropped: its guards are lost, and its leases are released.
-pub struct Net<D: Driver>(Weak<Stations<D>>);
+pub struct CloseOnDrop<D: Driver>(Weak<Stations<D>>);
 
-impl<D: Driver> Drop for Net<D> {
+impl<D: Driver> Drop for CloseOnDrop<D> {
     fn drop(&mut self) {
         if let Some(stations) = self.0.upgrade() {
             stations.close().iter().for_each(|site| site.attend());

@@ -149,7 +149,7 @@ impl<D: Driver> Site<D> {
         }
     }
 
-    /// Whether nothing is under way and there are no turns.
+    /// Whether nothing is in flight and there are no turns.
     pub fn is_idle(&self) -> bool {
         let mut inner = self.look();
         inner.station.is_idle() && inner.waiters.turns().is_empty()
@@ -196,9 +196,9 @@ impl<D: Driver> Site<D> {
             Output::Ended { turn, result } => waiters.turns().end(turn, result),
             Output::Detached(turn) => waiters.turns().end(turn, Ok(Released::Released)),
             Output::Run(action) => D::run(self, waiters, action),
-            Output::StartRenewal { lease, admission } => self.ports.renewals.keep(lease, admission),
-            Output::RenewNow(owner) => self.ports.renewals.hasten(owner),
-            Output::StopRenewal(owner) => self.ports.renewals.forget(owner),
+            Output::StartRenewal { lease, admission } => self.ports.renewals.start(lease, admission),
+            Output::RenewNow(owner) => self.ports.renewals.renew_now(owner),
+            Output::StopRenewal(owner) => self.ports.renewals.stop(owner),
             Output::EndSession => D::end_session(self),
         }
     }
@@ -208,7 +208,7 @@ impl<D: Driver> Site<D> {
         inner.station.break_off();
         for (turn, owner) in inner.waiters.turns().open() {
             if let Some(owner) = owner {
-                self.ports.renewals.forget(owner);
+                self.ports.renewals.stop(owner);
                 inner.waiters.turns().remove(turn);
             } else {
                 inner.waiters.turns().refuse(turn, Refusal::Error(AcquireError::Closed));

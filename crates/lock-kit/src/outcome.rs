@@ -113,7 +113,7 @@ pub enum SkipReason {
 }
 
 impl Skipped {
-    /// The fencing token of the run that is under way, if the store shows it. Of a run that has ended, it is not known.
+    /// The fencing token of the run in progress, if the store shows it. Of a run that has ended, it is not known.
     pub fn token(&self) -> Option<FencingToken> {
         match (self.reason, &self.holder) {
             (SkipReason::SlotRuns | SkipReason::Running, Some(Holder::Leasehold { tokens, .. })) => Some(tokens.high()),

@@ -152,7 +152,7 @@ fn repeated_releases_are_run_in_the_background() {
 
 /// Closing does not wait for a release that a background thread has begun and that never ends.
 #[test]
-fn closing_is_bounded_whatever_is_under_way() {
+fn closing_is_bounded_whatever_is_in_flight() {
     let bench = Bench::new();
     let sick = Arc::new(Sick::default());
     let (waiting, begun) = (Arc::clone(&sick), Arc::new(AtomicBool::new(false)));

@@ -33,7 +33,7 @@ pub struct Shown {
 }
 
 /// The end of a lease by an operator. The node remembers for a while by whom, and grants nothing to a claim of these owners that is
-/// still under way.
+/// still in flight.
 #[derive(Clone, Debug)]
 pub struct Revocation {
     /// The lock.

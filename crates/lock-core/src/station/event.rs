@@ -24,7 +24,7 @@ pub enum Event {
         waited: Duration,
         /// For how much of this time others are known to have had the lock; `None` if it was not found taken.
         contended: Option<Duration>,
-        /// Its first position in the store's queue, 1 for the next in line, if the store queued it.
+        /// Its first position in the store's queue, 1 for the next waiter, if the store queued it.
         position: Option<u32>,
     },
     /// A waiter did not get the lock. A call that fails before it waits, for an invalid name or option, is not reported.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Station;
 use super::attempt::{Attempt, Grant, LeaseUse};
-use super::held::HeldLease;
+use super::held_lease::HeldLease;
 use super::io::{ForWhom, Leaving, Output, TurnId};
 use super::observed::EndedTurn;
 use super::releases::Of;
@@ -28,7 +28,7 @@ impl Station {
         };
         let Some(waiter) = waiter else { return };
         let (token, others_join) = (grant.lease.tokens.low(), attempt.shares_its_grant(grant.wanted));
-        let mut held = self.keep(now, grant, attempt);
+        let mut held = self.start_renewal(now, grant, attempt);
         held.asked = attempt.terms.mode.limit();
         self.raise_floor(&held.lease, token);
         self.admit(now, &mut held, waiter, token);
@@ -39,8 +39,8 @@ impl Station {
     }
 
     /// Has the keeper renew the lease of a fresh grant.
-    pub(super) fn keep(&mut self, now: Moment, grant: Grant, attempt: &Attempt) -> Box<HeldLease> {
-        let admission = Admission { at: now, asked_at: grant.basis, valid_for: grant.valid_for };
+    pub(super) fn start_renewal(&mut self, now: Moment, grant: Grant, attempt: &Attempt) -> Box<HeldLease> {
+        let admission = Admission { at: now, asked_at: grant.counted_from, valid_for: grant.valid_for };
         let held = Box::new(HeldLease::new(now, grant, attempt));
         self.outbox.push(Output::StartRenewal { lease: Arc::clone(&held.lease), admission });
         held

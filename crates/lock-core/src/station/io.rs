@@ -33,7 +33,7 @@ pub struct Join {
     pub long_waits: LongWaits,
     /// What it does while the store is away.
     pub on_unavailable: OnUnavailable,
-    /// How many answers of the store it waits for at most. A claim that is under way already is the first.
+    /// How many answers of the store it waits for at most. A claim that is in flight already is the first.
     pub max_requests: Option<NonZeroU32>,
     /// Whether it may be served before those who came first, if it fits.
     pub fairness: Fairness,
@@ -195,7 +195,7 @@ pub enum ForWhom {
     /// This turn: a waiter that asks for itself, a holder that changes or leaves, or a waiter that was just refused and whose
     /// leftovers are released.
     Turn(TurnId),
-    /// Any waiter in line; the grant is for the first one. Adopters are not in line.
+    /// Any waiter in the queue; the grant is for the front one. Adopters have a queue of their own.
     AnyWaiter,
     /// Nobody.
     Nobody,

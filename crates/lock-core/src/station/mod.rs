@@ -46,16 +46,16 @@ mod event;
 mod few;
 mod floor;
 mod grants;
-mod held;
+mod held_lease;
 mod holding;
 mod io;
 mod joining;
 mod level;
 mod observed;
 mod outcome;
-mod outlook;
 mod owners;
 mod progress;
+mod queries;
 mod reading;
 mod refusing;
 mod releases;
@@ -81,7 +81,7 @@ pub use event::Event;
 use few::Few;
 pub use floor::Floor;
 use floor::Floors;
-use held::HeldLease;
+use held_lease::HeldLease;
 pub use io::{
     Action, ActionId, ForWhom, Input, Join, Leaving, LongWaits, OnUnavailable, Output, Patience, Reply, Request, TurnId,
 };
@@ -117,7 +117,7 @@ pub struct Station {
     /// When the first request failed since the store has last answered one.
     failing_since: Option<Moment>,
     floor: Floors,
-    /// The owner of the last claim for a waiter in line, until its release is answered.
+    /// The owner of the last claim for a waiter in the queue, until its release is answered.
     last_asked: Option<Owner>,
     /// The waiter that was refused last, whose thread may still be there.
     last_refused: Option<TurnId>,
@@ -227,10 +227,10 @@ impl Station {
     fn advance(&mut self, now: Moment) {
         self.refuse_overdue(now);
         self.repeat_releases(now);
-        self.part_from_abandoned(now);
+        self.give_up_abandoned(now);
         self.serve(now);
         // A waiter that was served may leave an attempt behind, and the next one then asks for itself.
-        if self.part_from_abandoned(now) {
+        if self.give_up_abandoned(now) {
             self.serve(now);
         }
         if self.is_idle() {
@@ -254,10 +254,10 @@ impl Station {
             }
             None => Need::Lease,
         };
-        self.part_from_unwanted(now);
+        self.give_up_unwanted(now);
         self.ask_due(now);
         match (need, self.kind) {
-            (Need::Word, _) => self.ask_for_word(now),
+            (Need::Refresh, _) => self.refresh_wanted(now),
             (Need::Lease, NameKind::Lock | NameKind::ReadWriteLock) => self.ask_first(now),
             (Need::Lease, NameKind::Semaphore) => self.ask_each(now),
             (Need::Nothing | Need::Turn, _) => {}
@@ -269,7 +269,7 @@ impl Station {
         self.last_action += 1;
         let (id, within) = (ActionId(self.last_action), self.policy.within(terms.ttl));
         self.outbox.push(Output::Run(Action { id, request, within, for_whom }));
-        Progress::UnderWay(id, now)
+        Progress::InFlight(id, now)
     }
 
     fn take_common(&mut self) -> Option<Box<HeldLease>> {

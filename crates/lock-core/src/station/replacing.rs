@@ -65,14 +65,14 @@ impl Station {
         let Some(old) = self.held_of(owner).map(|held| Arc::clone(&held.lease)) else { return };
         let effect = match result {
             Ok(Answer::Granted { lease, valid_for, wanted }) if self.is_replaced_by(&attempt, &old, &lease) => {
-                let grant = Grant { lease, basis: asked_at, valid_for, wanted };
+                let grant = Grant { lease, counted_from: asked_at, valid_for, wanted };
                 if self.is_outlived(&grant.lease) {
                     attempt.certainty = Certainty::Unknown;
                     self.attempts.push(attempt);
                     return self.lose_lease(now, owner, &LossReason::NotHeld);
                 }
                 if !grant.is_stale(now) {
-                    return self.go_on_under(now, grant, owner, &attempt);
+                    return self.continue_under(now, grant, owner, &attempt);
                 }
                 Effect::Unknown
             }
@@ -116,7 +116,7 @@ impl Station {
     }
 
     /// The turn goes on under the new lease.
-    fn go_on_under(&mut self, now: Moment, grant: Grant, owner: Owner, attempt: &Attempt) {
+    fn continue_under(&mut self, now: Moment, grant: Grant, owner: Owner, attempt: &Attempt) {
         let Some(mut old) = self.leases.take(|held| held.lease.owner == owner) else { return };
         let Some((id, before)) = old.take_first() else { return };
         self.outbox.push(Output::StopRenewal(owner));
@@ -126,11 +126,11 @@ impl Station {
         if old.is_shared() && old.usage == LeaseUse::PassedOn {
             self.give_up_all(now, Attempt::may_queue);
         }
-        let mut held = self.keep(now, grant, attempt);
+        let mut held = self.start_renewal(now, grant, attempt);
         (held.passes, held.evidence) = (old.passes, old.evidence);
         let hold = held.begin(now, id, token, before.note.clone(), before.hold.hold_until);
-        held.turns.go_on(id, before.since);
-        before.hold.go_on_as(Arc::clone(&hold));
+        held.turns.continue_since(id, before.since);
+        before.hold.continue_as(Arc::clone(&hold));
         self.raise_floor(&held.lease, token);
         self.outbox.push(Output::Replaced { turn: id, result: Ok(hold) });
         self.leases.push(held);

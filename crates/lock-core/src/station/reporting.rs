@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Station;
 use super::event::Event;
-use super::held::Late;
+use super::held_lease::Late;
 use super::io::{Join, LongWaits, TurnId};
 use super::observed::{Contention, EndedTurn};
 use super::outcome::Outcome;

@@ -43,7 +43,7 @@ impl Turns {
     }
 
     /// A turn goes on that began earlier, under another lease.
-    pub(super) fn go_on(&mut self, id: TurnId, since: Moment) {
+    pub(super) fn continue_since(&mut self, id: TurnId, since: Moment) {
         self.by_turn.get_mut(id).into_iter().for_each(|turn| turn.since = since);
     }
 

@@ -10,12 +10,12 @@ use crate::{Mode, Moment, Queueing, Terms, Width};
 
 /// What the front waiter needs.
 pub(super) enum Need {
-    /// Nothing, or the end of a replacement that is under way.
+    /// Nothing, or the end of a replacement that is in flight.
     Nothing,
     /// To begin under the lease.
     Turn,
-    /// A newer word of the store about others that wait.
-    Word,
+    /// A newer answer of the store about waiters elsewhere.
+    Refresh,
     /// A lease of its own.
     Lease,
 }
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_keeps_the_order_of_the_turns() {
+    fn the_queue_keeps_the_order_of_the_turns() {
         let mut queue = queue(&[Patience::Forever; 3]);
         let late = queue.leave(TurnId(2)).unwrap();
         queue.join(at(1), late.join);

@@ -118,7 +118,7 @@ impl Job {
     ::lock_host::option_setters!(all);
 
     ::lock_host::option_setters!(
-        each "Sets how long to wait for a run that is under way; not at all if not set. A slot that was taken is not waited for."
+        each "Sets how long to wait for a run in progress; not at all if not set. A slot that was taken is not waited for."
     );
 
     ::lock_host::option_setters!(on_unavailable);

@@ -21,7 +21,7 @@ pub(super) struct Decision<S: WindowStore> {
 /// What it means that an owner has no place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// A claim of the owner may be under way, and take a place at any time.
+    /// A claim of the owner may be in flight, and take a place at any time.
     Unsure,
     /// All claims of the owner were answered, so it takes none.
     Known,

@@ -59,8 +59,8 @@ impl<M: Model> World<One<M>> {
         for process in self.processes.values_mut() {
             let now = process.clock.read(env.now);
             for site in process.sites.iter_mut().filter(|site| site.station.is_idle() && !site.ledger.is_empty()) {
-                let (stored, under_way) = known.get_or_insert_with(|| (one.server.owners(), one.claims_under_way(env)));
-                let result = invariants::cancelled(&env.watch, site, stored, under_way, now);
+                let (stored, in_flight) = known.get_or_insert_with(|| (one.server.owners(), one.claims_in_flight(env)));
+                let result = invariants::cancelled(&env.watch, site, stored, in_flight, now);
                 env.watch.report(Rule::Cancelled, result);
             }
         }
