@@ -9,8 +9,8 @@ fn main() -> io::Result<()> {
     twin(
         "deaf_alarms",
         "lock-host/src/alarms.rs",
-        "if schedule.next_look.is_none_or(|look| at < look)",
-        "if schedule.next_look.is_none()",
+        "if schedule.next_wake.is_none_or(|wake| at < wake)",
+        "if schedule.next_wake.is_none()",
     )?;
     twin("hasty_renewals", "lock-host/src/renewals.rs", LOOKS, "")?;
     twin(

@@ -25,25 +25,25 @@ pub(crate) fn start(
     changed: Arc<Notify>,
     left_over: WorkQueue,
 ) -> io::Result<()> {
-    let (view, runtime) = (KeeperView::new(stations), stations.ports().driver.runtime.clone());
+    let (view, runtime) = (KeeperView::new(stations), stations.context().driver.runtime.clone());
     let (backend, own) = (Arc::downgrade(&in_use), in_use.for_keeper());
     let keeper =
         Keeper { _close_on_drop: view.close_on_drop(), view, in_use: InUse { backend, runtime }, own, changed };
     let both = async move {
         tokio::join!(drive(Arc::clone(&keeper.own), left_over, None), keeper.run());
     };
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     std::thread::Builder::new().name("leasehold-keeper".into()).spawn(move || {
         // Created on the thread: if the thread cannot be started, a runtime must not be dropped inside another one.
         match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => {
-                _ = tell.send(Ok(()));
+                _ = sender.send(Ok(()));
                 runtime.block_on(both);
             }
-            Err(error) => _ = tell.send(Err(error)),
+            Err(error) => _ = sender.send(Err(error)),
         }
     })?;
-    told.recv().unwrap_or_else(|_| Err(io::Error::other("the keeper's thread ended at once")))
+    receiver.recv().unwrap_or_else(|_| Err(io::Error::other("the keeper's thread ended at once")))
 }
 
 struct Keeper {
@@ -97,7 +97,7 @@ impl Keeper {
 }
 
 impl InUse {
-    /// Has the client told of revocations. If it or its runtime has ended, nobody is told.
+    /// Subscribes the client to revocations of the lease. Does nothing if it or its runtime has ended.
     fn lasts(&self, lease: Arc<Lease>) {
         if let Some(backend) = self.backend.upgrade() {
             self.runtime.spawn(async move { backend.holds(&lease) });

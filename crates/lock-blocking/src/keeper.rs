@@ -38,7 +38,7 @@ struct Keeper {
     renewing: Arc<Renewing>,
 }
 
-/// What it takes to renew.
+/// The connections that renew, and the queue.
 struct Renewing {
     view: KeeperView<Driver>,
     /// The client's backend. It ends with the client, and its drop waits for what it still has to send.
@@ -88,7 +88,7 @@ impl Keeper {
 }
 
 impl Renewing {
-    /// Has the client told of revocations. If it has ended, nobody is told.
+    /// Subscribes the client to revocations of the lease. Does nothing if it has ended.
     fn lasts(&self, lease: &Lease) {
         if let Some(in_use) = self.in_use.upgrade() {
             // Without it, the next renewal tells.

@@ -53,7 +53,7 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// A client has held a lease for half a second, and goes on. A store that can tell it of a revocation begins to listen now, if it does
+    /// A client has held a lease for half a second, and continues to. A store that can tell it of a revocation begins to listen now, if it does
     /// not yet; short holds should not pay for that. Called once for each such lease, and returns without waiting for the store.
     ///
     /// A store that has begun to listen delivers [`StoreEvent::RecheckHolds`](crate::StoreEvent::RecheckHolds).

@@ -85,7 +85,7 @@ impl Budget {
         self.grace.saturating_add(self.margin)
     }
 
-    /// How long the work may go on under a lease that ends after `remaining`.
+    /// How long the work may continue under a lease that ends after `remaining`.
     pub fn left(self, remaining: Duration) -> Duration {
         remaining.saturating_sub(self.kept())
     }

@@ -89,7 +89,7 @@ pub struct Hold {
     next: OnceLock<Arc<Self>>,
 }
 
-/// The end of a validity that is over for good. None ends so early.
+/// A deadline that no renewal moves again: the end was reported. No real deadline is so early.
 const OVER: u64 = 0;
 
 impl Hold {
@@ -137,7 +137,7 @@ impl Hold {
         Ok(())
     }
 
-    /// Ends the validity for good, unless a renewal was confirmed in between.
+    /// Ends the validity, so that no renewal extends it, unless one was confirmed in between.
     fn expire(&self, now: Moment) -> bool {
         let over = |until| (until <= now.as_nanos()).then_some(OVER);
         self.valid_until.fetch_update(Ordering::AcqRel, Ordering::Acquire, over).is_ok()
@@ -196,7 +196,7 @@ impl Hold {
         self.stepped_down.load(Ordering::Acquire)
     }
 
-    /// The station knows the hold no more, so it is lost, unless it was given up or goes on under another lease.
+    /// The station has dropped the hold: it is lost, unless it was released or its lease was replaced.
     pub(crate) fn let_go(&self) {
         if !self.is_given_up() && self.next.get().is_none() {
             self.lose(LossReason::Closed);
@@ -212,7 +212,7 @@ impl Hold {
         latest
     }
 
-    /// Notes that the turn goes on under another lease.
+    /// Records that the turn continues under another lease.
     pub(crate) fn continue_as(&self, next: Arc<Self>) {
         _ = self.next.set(next);
     }

@@ -83,7 +83,7 @@ pub struct Batch {
     pub asked_at: Moment,
     /// How long it may take.
     pub within: Duration,
-    /// What to send it over.
+    /// The connection.
     pub via: Via,
 }
 
@@ -119,7 +119,7 @@ impl Keeper {
         self.schedule(ByOwner(lease), Timing { due, valid_for, via, lasts });
     }
 
-    /// Has a lease renewed now. A renewal of it that is in flight was sent earlier, and does not count.
+    /// Schedules a renewal now, even if one is in flight: that was sent earlier, and does not count.
     pub fn renew_now(&mut self, now: Moment, owner: Owner) {
         if let Some((lease, timing)) = self.leases.remove_entry(&owner) {
             self.due.remove(&(timing.due, lease.clone()));

@@ -137,7 +137,7 @@ pub(crate) mod pace {
     /// It waits at least this long, even near the head.
     const SILENT_MIN: Duration = Duration::from_millis(100);
 
-    /// Who waits for a latch and should be notified looks again after this time, in case the notification is lost. Chosen: a
+    /// Poll interval for a latch waiter that relies on notifications, in case one is lost. Chosen: a
     /// hundred waiters are hardly a load.
     pub(crate) const TOLD: Duration = Duration::from_secs(3);
 

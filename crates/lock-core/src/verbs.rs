@@ -18,12 +18,12 @@ pub enum Queueing {
     Unwanted,
 }
 
-/// Whether a claim respects those who wait before it.
+/// Whether a claim respects the waiters before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Fairness {
-    /// It is granted after all who wait before it.
+    /// It is granted after all waiters before it.
     #[default]
     Fair,
     /// It is granted whenever it fits beside the present holders, although others wait that do not. Otherwise it waits like any other.
@@ -184,7 +184,7 @@ pub enum Holder {
 }
 
 impl Holder {
-    /// What prevents a claim that was put off, as a part of a sentence. A store names a holder whatever the reason is; the
+    /// Describes who is in the way of a claim, as a part of a sentence. A store names a holder whatever the reason is; the
     /// reason may be that others wait before.
     pub fn obstacle(holder: Option<&Self>) -> String {
         match holder {

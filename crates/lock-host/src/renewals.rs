@@ -1,4 +1,4 @@
-//! Where stations leave the leases that the keeper has to renew.
+//! The queue of leases that the keeper has to renew.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,7 +29,7 @@ pub struct RenewalQueue {
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
-/// The keeper, and whether it goes on.
+/// The keeper, and whether it has to end.
 pub struct KeeperState {
     keeper: Keeper,
     phase: Phase,

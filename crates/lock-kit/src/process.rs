@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use lock_core::{AcquireError, BackendError, Location, LockName};
-use lock_host::{Awaiting, Member, Wake};
+use lock_host::{Member, Wake, WakeRegistration};
 
 static LINES: Mutex<Lines> = Mutex::new(Lines { last: 0, all: BTreeMap::new() });
 
@@ -45,7 +45,7 @@ enum Key {
 pub(crate) struct Place {
     spot: Arc<Spot>,
     /// The end of the client, which ends the wait as well.
-    client: Awaiting,
+    client: WakeRegistration,
 }
 
 impl Place {
@@ -53,7 +53,7 @@ impl Place {
     pub(crate) fn join(lock: &Member) -> Self {
         let spot = Arc::new(Spot::join(lock.location.clone().map_or_else(|| Key::Named(lock.name.clone()), Key::At)));
         let whom: Arc<dyn Wake> = Arc::<Spot>::clone(&spot);
-        let client = lock.closing.wakes(&lock.name, Arc::downgrade(&whom));
+        let client = lock.close_signal.wakes(&lock.name, Arc::downgrade(&whom));
         Self { spot, client }
     }
 

@@ -12,7 +12,7 @@ use crate::support::{Bench, Hook, Hooked, PATIENCE, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Closing waits for the requests that are in flight when it begins. It does not wait for a release that is repeated meanwhile
+/// CloseSignal waits for the requests that are in flight when it begins. It does not wait for a release that is repeated meanwhile
 /// and not answered either.
 #[tokio::test]
 async fn closing_waits_only_for_requests_in_flight() {

@@ -73,7 +73,7 @@ impl Wait {
         self.look_at = self.until.map_or(look_at, |until| look_at.min(until));
     }
 
-    /// How the wait ends with this state; `None` if it goes on.
+    /// How the wait ends with this state; `None` if it continues.
     fn judge(&mut self, state: Option<LatchState>) -> Option<Result<(), LatchError>> {
         let name = || self.name.clone();
         match (self.generation, state) {

@@ -160,7 +160,7 @@ impl Station {
         }
         attempt.progress = Progress::Due(now);
         if result.is_ok() {
-            (attempt.counted_from, attempt.trouble) = (asked_at, None);
+            (attempt.counted_from, attempt.last_error) = (asked_at, None);
         }
         match result {
             Ok(Answer::Granted { lease, valid_for, wanted }) => {
@@ -262,7 +262,7 @@ impl Station {
 
     pub(super) fn retry(&mut self, now: Moment, mut attempt: Box<Attempt>, error: BackendError) {
         self.pause(now, &mut attempt);
-        attempt.trouble = Some(error);
+        attempt.last_error = Some(error);
         self.attempts.push(attempt);
     }
 

@@ -19,7 +19,7 @@ pub(super) struct Attempt {
     pub(super) fairness: Fairness,
     /// The claim that is in flight, or when the next one goes out.
     pub(super) progress: Progress,
-    /// What the store reported while a claim was in flight.
+    /// An event of the store while a claim was in flight.
     pub(super) hint: Hint,
     /// When a grant by transfer is counted from: the handing out of the latest answered request, or of the first one.
     ///
@@ -44,10 +44,10 @@ pub(super) struct Attempt {
     /// The highest token that had been drawn then, if the store reports it.
     pub(super) drawn: Option<FencingToken>,
     /// Why the store has not answered since.
-    pub(super) trouble: Option<BackendError>,
+    pub(super) last_error: Option<BackendError>,
 }
 
-/// What an attempt is for.
+/// The purpose of an attempt.
 #[derive(Debug)]
 pub(super) enum Purpose {
     /// For the waiter that is in front when the answer comes. The lease is passed on.
@@ -63,7 +63,7 @@ pub(super) enum Purpose {
     Nothing(LeaseUse),
 }
 
-/// How a lease is used here.
+/// The use of a lease here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeaseUse {
     /// Local waiters pass it on, or share it. A station of a lock has one such lease.
@@ -84,7 +84,7 @@ pub(super) struct Replace {
     pub(super) old_is_gone: Option<LossReason>,
 }
 
-/// What the store reported while a claim was in flight.
+/// An event of the store while a claim was in flight.
 #[derive(Clone, Debug)]
 pub(super) enum Hint {
     Nothing,
@@ -112,7 +112,7 @@ impl Attempt {
             stale_answers: 0,
             holder: None,
             drawn: None,
-            trouble: None,
+            last_error: None,
         }
     }
 
@@ -181,7 +181,7 @@ impl Attempt {
         }
     }
 
-    /// Whether those who wait here behind it may have its grant as well. They must not if it passed others.
+    /// Whether the local readers behind it may join its grant. They must not if it passed others.
     pub(super) fn shares_its_grant(&self, wanted: bool) -> bool {
         self.fairness == Fairness::Fair || !wanted
     }
@@ -260,7 +260,7 @@ impl Replace {
     }
 }
 
-/// What the store may know of an attempt's owner.
+/// Whether an attempt's owner has a place at the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! What follows from a grant, whether it came as a reply or by transfer.
+//! Grants, by reply or by transfer, and what follows from them.
 
 use super::Station;
 use super::attempt::{Attempt, Grant, Place};

@@ -30,7 +30,7 @@
 //!   next claim, of another owner, waits for the answer to that.
 //! - At most four releases of leases that are passed on are owed; with four owed nothing new is asked. Private leases have a bound of
 //!   their own.
-//! - Nobody is told that the lock is held before the store has said so.
+//! - No waiter is admitted before the store has granted the lock.
 //! - Where entries end with a session, a release is owed until it is answered or the session has ended. If that takes longer than a lease
 //!   lasts, the backend ends the session. Answers to requests of that session no longer count.
 //! - A grant that nobody wants any more is released at once. So is a claim without an answer, after a moment.
@@ -111,7 +111,7 @@ pub struct Station {
     waiters: WaitQueue,
     leases: Few<HeldLease>,
     attempts: Few<Attempt>,
-    /// Those who want to go on with a lease that was detached. They wait for no others. Boxed, because most stations never have any.
+    /// The waiters that adopt a detached lease. They wait for no others. Boxed, because most stations never have any.
     adopters: Option<Box<WaitQueue>>,
     releases: PendingReleases,
     /// When the first request failed since the store has last answered one.
@@ -123,7 +123,7 @@ pub struct Station {
     last_refused: Option<TurnId>,
     last_action: u64,
     last_now: Moment,
-    /// What follows from the present input.
+    /// The outputs of the present input.
     outbox: Vec<Output>,
 }
 

@@ -1,4 +1,4 @@
-//! Where a request stands: a claim of an attempt, or a release.
+//! The progress of a request: a claim of an attempt, or a release.
 
 use super::io::ActionId;
 use crate::Moment;

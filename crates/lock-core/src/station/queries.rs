@@ -15,22 +15,22 @@ impl Station {
         self.leases.iter().find(|held| held.lease.owner == owner)
     }
 
-    /// Why the store does not grant the lock to those who wait for it, if that is so: the error of the latest request.
+    /// Why the store does not grant the lock to its waiters, if it fails: the error of the latest request.
     #[must_use]
-    pub fn trouble(&self) -> Option<&BackendError> {
-        self.trouble_of(self.first_attempt())
+    pub fn last_error(&self) -> Option<&BackendError> {
+        self.last_error_of(self.first_attempt())
     }
 
-    pub(super) fn trouble_of<'a>(&'a self, attempt: Option<&'a Attempt>) -> Option<&'a BackendError> {
+    pub(super) fn last_error_of<'a>(&'a self, attempt: Option<&'a Attempt>) -> Option<&'a BackendError> {
         let adopts = attempt.is_some_and(Attempt::adopts);
         match (self.common().filter(|_| !adopts), attempt) {
             _ if self.closed => None,
             (Some(held), _) if held.refresh_asked_at.is_some() => held.last_error.as_ref(),
             (Some(held), _) if !held.is_shared() => None,
-            (_, Some(Attempt { trouble: Some(trouble), .. })) => Some(trouble),
+            (_, Some(Attempt { last_error: Some(last_error), .. })) => Some(last_error),
             (None, Some(_)) if adopts => None,
             (Some(_), _) | (None, Some(Attempt { holder: Some(_), .. })) => None,
-            (None, Some(_) | None) => self.releases.trouble(),
+            (None, Some(_) | None) => self.releases.last_error(),
         }
     }
 

@@ -41,7 +41,7 @@ impl Station {
         exhausted.into_iter().for_each(|waiter| self.refuse_late(now, waiter));
     }
 
-    /// The queues of local waiters: those that adopt a lease are apart, because they wait for no others.
+    /// The queues of local waiters. Adopters have their own, because they wait for no others.
     pub(super) fn queues(&mut self) -> impl Iterator<Item = &mut WaitQueue> {
         [&mut self.waiters].into_iter().chain(self.adopters.as_deref_mut())
     }
@@ -61,18 +61,18 @@ impl Station {
         let turn = waiter.join.turn;
         let attempt = self.attempt_for(turn).or_else(|| self.first_attempt());
         let waited = whole_millis(waiter.waited(now));
-        // A reader that waits for the store's answer about others does not wait for those who hold here.
+        // A reader that waits for the store's answer about others does not wait for the holders here.
         let awaits_refresh =
             waiter.join.terms.mode == Mode::Shared && self.common().is_some_and(|held| held.refresh_asked_at.is_some());
-        let error = match (self.trouble_of(attempt), self.holder_known_to(attempt).filter(|_| !awaits_refresh)) {
-            (Some(trouble), _) => AcquireError::Backend(trouble.clone()),
+        let error = match (self.last_error_of(attempt), self.holder_known_to(attempt).filter(|_| !awaits_refresh)) {
+            (Some(last_error), _) => AcquireError::Backend(last_error.clone()),
             (None, holder @ Some(_)) => AcquireError::TimedOut { name: self.name.clone(), waited, holder },
             (None, None) => AcquireError::Backend(self.no_answer(waited)),
         };
         self.refuse([waiter], &Refusal::Error(error));
     }
 
-    /// The store has answered an attempt without a grant: rejects those that it is for and that do not wait.
+    /// The store has answered an attempt without a grant: rejects its waiters that do not wait.
     pub(super) fn refuse_answered(&mut self, attempt: &Attempt) {
         let waiters = self.waiters.take_impatient(|turn| attempt.turn().is_none_or(|own| own == turn));
         self.refuse(waiters, &Refusal::Busy { holder: attempt.holder.clone() });

@@ -17,7 +17,7 @@ pub(super) struct PendingRelease {
     pub(super) usage: LeaseUse,
     /// The holder that waits for the outcome; nobody after the first try.
     pub(super) turn: Option<TurnId>,
-    /// The turn whose end observers are told of with the outcome.
+    /// The turn whose end is reported to observers with the outcome.
     pub(super) ended: Option<EndedTurn>,
     pub(super) progress: Progress,
     pub(super) tries: u32,
@@ -26,12 +26,12 @@ pub(super) struct PendingRelease {
     /// Until when the lock is kept, if it is: counted from the first try, so that no later one lengthens it.
     pub(super) kept_until: Option<Moment>,
     /// Why the last try failed.
-    pub(super) trouble: Option<BackendError>,
+    pub(super) last_error: Option<BackendError>,
     /// The action that was handed out a second time.
     pub(super) stalled: Option<ActionId>,
 }
 
-/// What a release gives up.
+/// The subject of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     /// A lease that somebody here held.
@@ -121,8 +121,8 @@ impl PendingReleases {
     }
 
     /// Why a release was not answered, if one was not.
-    pub(super) fn trouble(&self) -> Option<&BackendError> {
-        self.0.iter().find_map(|pending| pending.trouble.as_ref())
+    pub(super) fn last_error(&self) -> Option<&BackendError> {
+        self.0.iter().find_map(|pending| pending.last_error.as_ref())
     }
 
     /// Takes out one of them.

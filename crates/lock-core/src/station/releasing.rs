@@ -95,9 +95,20 @@ impl Station {
             ForWhom::Turn(turn) if of != Of::Claim => Some(turn),
             ForWhom::Turn(_) | ForWhom::AnyWaiter | ForWhom::Nobody => None,
         };
-        let (tries, trouble, stalled) = (0, None, None);
-        let pending =
-            PendingRelease { request, of, usage, turn, ended, progress, tries, over_at, kept_until, trouble, stalled };
+        let (tries, last_error, stalled) = (0, None, None);
+        let pending = PendingRelease {
+            request,
+            of,
+            usage,
+            turn,
+            ended,
+            progress,
+            tries,
+            over_at,
+            kept_until,
+            last_error,
+            stalled,
+        };
         self.send(now, Box::new(pending), for_whom);
     }
 
@@ -175,7 +186,7 @@ impl Station {
         let is_late = pending.over_at <= now;
         pending.progress = Progress::Due(if is_late { again_at } else { again_at.min(pending.over_at) });
         pending.tries = pending.tries.saturating_add(1);
-        pending.trouble = Some(error.clone());
+        pending.last_error = Some(error.clone());
         self.releases.push(pending);
         self.outbox.extend(is_late.then_some(Output::EndSession));
         self.fail_held_back(now, &error);

@@ -1,6 +1,6 @@
-//! Replacing: the only turn under a lease goes on under another one, in one step at the store.
+//! Replacing: the only turn under a lease continues under another one, in one step at the store.
 //!
-//! The hold goes on under the old lease until the store has granted the new one. While a claim is not answered, the store
+//! The hold stays under the old lease until the store has granted the new one. While a claim is not answered, the store
 //! may have either; so it is asked again with the same two owners, a "not held" for the old one means nothing, and if the
 //! hold ends, both are released.
 //!
@@ -115,7 +115,7 @@ impl Station {
         }
     }
 
-    /// The turn goes on under the new lease.
+    /// The turn continues under the new lease.
     fn continue_under(&mut self, now: Moment, grant: Grant, owner: Owner, attempt: &Attempt) {
         let Some(mut old) = self.leases.take(|held| held.lease.owner == owner) else { return };
         let Some((id, before)) = old.take_first() else { return };
@@ -136,7 +136,7 @@ impl Station {
         self.leases.push(held);
     }
 
-    /// A waiter wants to go on with the lease of a ticket. To adopt a lease is to replace it: the claim has a fresh owner, so that it
+    /// A waiter wants to continue with the lease of a ticket. To adopt a lease is to replace it: the claim has a fresh owner, so that it
     /// is granted once, and the client that had the lease before can do nothing to the new one.
     pub(super) fn on_adopt(&mut self, now: Moment, join: Join, ticket: &Ticket) {
         if let Err(refusal) = self.check(&join).and_then(|()| Ok(self.policy.store.check_ability(Ability::Replace)?)) {

@@ -19,7 +19,7 @@ impl Station {
         self.refuse_behind_the_first();
     }
 
-    /// The first waiter that has no attempt, if it may have one, or else the first of those who pass others.
+    /// The first waiter that has no attempt, if it may have one, or else the first barging one.
     fn next_to_ask(&self) -> Option<(TurnId, Terms)> {
         if self.attempts.iter().filter(|attempt| attempt.may_queue()).count() >= ATTEMPTS_MAX {
             return None;

@@ -24,7 +24,7 @@ impl Drop for Turn {
     }
 }
 
-/// Who holds under a lease: one turn, where the mode is exclusive. However many there are, a turn begins and ends without a
+/// The holders under a lease: one turn, if the mode is exclusive. However many there are, a turn begins and ends without a
 /// look at the others.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
@@ -42,7 +42,7 @@ impl Turns {
         self.by_turn.insert(id, turn);
     }
 
-    /// A turn goes on that began earlier, under another lease.
+    /// A turn continues that began earlier, under another lease.
     pub(super) fn continue_since(&mut self, id: TurnId, since: Moment) {
         self.by_turn.get_mut(id).into_iter().for_each(|turn| turn.since = since);
     }

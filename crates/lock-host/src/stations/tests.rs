@@ -67,7 +67,7 @@ fn a_grant_is_for_the_station_that_asked_and_is_released_where_none_did() {
     let elsewhere = Lease { name: name(3), ..lease };
     assert_eq!(stations.hear(event(&elsewhere)), Heard::Unknown);
     stations.release_unknown(elsewhere.clone());
-    let Recorder { released, .. } = &stations.ports().driver;
+    let Recorder { released, .. } = &stations.context().driver;
     assert_eq!(*released.lock().unwrap(), [elsewhere.owner]);
 }
 
@@ -88,7 +88,7 @@ fn the_end_of_a_keeper_closes_its_client() {
 #[test]
 fn the_end_of_a_client_ends_its_keeper() {
     let stations = stations(capabilities(), Arc::new(HostClock));
-    let queue = Arc::clone(&stations.ports().renewals);
+    let queue = Arc::clone(&stations.context().renewals);
     assert!(matches!(queue.next(&mut queue.lock()), KeeperStep::Sleep(_)));
     drop(stations);
     assert!(matches!(queue.next(&mut queue.lock()), KeeperStep::End));

@@ -58,7 +58,7 @@ pub(super) fn until_lost<T>(guard: &Guard, work: impl FnOnce(&Guard) -> T) -> Re
 
 /// Waits for those of this process that came before. False if the wait is over first.
 pub(super) fn in_turn(wish: &Wish, place: &Place) -> Result<bool, AcquireError> {
-    let waker = Waker::from(Arc::new(Sleeper(thread::current())));
+    let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
     let _watch = wish.cancel().map(|cancel| {
         let waker = waker.clone();
         cancel.watch(move || waker.wake())
@@ -79,15 +79,15 @@ pub(super) fn in_turn(wish: &Wish, place: &Place) -> Result<bool, AcquireError> 
 }
 
 /// A thread that is woken when its turn may have come, or when the client may have been closed.
-struct Sleeper(Thread);
+struct ThreadWaker(Thread);
 
-impl task::Wake for Sleeper {
+impl task::Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
 }
 
-impl lock_host::Wake for Sleeper {
+impl lock_host::Wake for ThreadWaker {
     fn wake(&self) {
         self.0.unpark();
     }
@@ -98,8 +98,8 @@ impl lock_host::Wake for Sleeper {
 /// # Errors
 /// `Closed` as soon as the client is closed.
 pub(super) fn pause(lock: &Member, time: Duration) -> Result<(), ObserveError> {
-    let whom: Arc<dyn lock_host::Wake> = Arc::new(Sleeper(thread::current()));
-    let client = lock.closing.wakes(&lock.name, Arc::downgrade(&whom));
+    let whom: Arc<dyn lock_host::Wake> = Arc::new(ThreadWaker(thread::current()));
+    let client = lock.close_signal.wakes(&lock.name, Arc::downgrade(&whom));
     let began = Instant::now();
     while !client.is_over() {
         let left = time.saturating_sub(began.elapsed());

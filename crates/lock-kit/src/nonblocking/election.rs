@@ -108,7 +108,7 @@ impl Election {
     /// Looks once. True if what it sees is new.
     async fn look(&self, sight: &mut Sight) -> Result<bool, ObserveError> {
         let lock = self.client.mutex(&self.plan.name).member()?;
-        if lock.closing.is_over() {
+        if lock.close_signal.is_over() {
             return Err(ObserveError::Closed);
         }
         let inspect = self.client.inspect().ok_or_else(|| cannot_observe(&self.client.capabilities()))?;

@@ -51,9 +51,9 @@ pub(super) async fn in_turn(wish: &Wish, place: &Place) -> Result<bool, AcquireE
 
 /// Rings when the client may have been closed.
 #[derive(Default)]
-struct Bell(Notify);
+struct WakeSignal(Notify);
 
-impl Wake for Bell {
+impl Wake for WakeSignal {
     fn wake(&self) {
         self.0.notify_one();
     }
@@ -64,12 +64,12 @@ impl Wake for Bell {
 /// # Errors
 /// `Closed` as soon as the client is closed.
 pub(super) async fn pause(lock: &Member, time: Duration) -> Result<(), ObserveError> {
-    let bell = Arc::new(Bell::default());
-    let whom: Arc<dyn Wake> = Arc::<Bell>::clone(&bell);
-    let client = lock.closing.wakes(&lock.name, Arc::downgrade(&whom));
+    let signal = Arc::new(WakeSignal::default());
+    let whom: Arc<dyn Wake> = Arc::<WakeSignal>::clone(&signal);
+    let client = lock.close_signal.wakes(&lock.name, Arc::downgrade(&whom));
     let closed = async {
         while !client.is_over() {
-            bell.0.notified().await;
+            signal.0.notified().await;
         }
     };
     tokio::time::timeout(time, closed).await.map_or(Ok(()), |()| Err(ObserveError::Closed))

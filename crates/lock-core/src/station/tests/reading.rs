@@ -234,7 +234,7 @@ fn a_refresh_that_fails_is_reported_as_the_failure_of_the_store() {
         let mut rig = refreshing();
         assert_eq!(rig.feed(impatient(reader(3))), none());
         assert_eq!(rig.renewal(rig.now, answer), ["refuse 3: error Unreachable, effect None"]);
-        assert_eq!(rig.station.trouble().map(crate::BackendError::kind), Some(ErrorKind::Unreachable));
+        assert_eq!(rig.station.last_error().map(crate::BackendError::kind), Some(ErrorKind::Unreachable));
     }
     let mut rig = reading();
     rig.pass(millis(20));
