@@ -1,4 +1,4 @@
-//! What threads wait with.
+//! Waiting, for threads.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use lock_blocking::{CancelToken, Guard, Mutex};
 use lock_core::{AcquireError, Lost, TryAcquireError};
 use lock_host::Member;
 
-use crate::degrading::Wish;
+use crate::degrading::DegradingCall;
 use crate::errors::ObserveError;
-use crate::process::Place;
+use crate::process_lock::LocalWaiter;
 
 /// How many calls are made at the same time. Chosen: more threads take longer to start than a request takes.
 const CALLS_MAX: usize = 32;
 
 /// Tries to take the locks in this order, all at the same time.
-pub(super) fn try_at_once(mutexes: &[Mutex], order: &[usize]) -> Vec<Result<Guard, TryAcquireError>> {
+pub(super) fn try_all(mutexes: &[Mutex], order: &[usize]) -> Vec<Result<Guard, TryAcquireError>> {
     at_once(order, |&index| mutexes[index].try_acquire_or_holder())
 }
 
@@ -57,20 +57,20 @@ pub(super) fn until_lost<T>(guard: &Guard, work: impl FnOnce(&Guard) -> T) -> Re
 }
 
 /// Waits for those of this process that came before. False if the wait is over first.
-pub(super) fn in_turn(wish: &Wish, place: &Place) -> Result<bool, AcquireError> {
+pub(super) fn in_turn(call: &DegradingCall, waiter: &LocalWaiter) -> Result<bool, AcquireError> {
     let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
-    let _watch = wish.cancel().map(|cancel| {
+    let _watch = call.cancel().map(|cancel| {
         let waker = waker.clone();
         cancel.watch(move || waker.wake())
     });
     loop {
-        if let Poll::Ready(turn) = place.poll_first(&waker) {
+        if let Poll::Ready(turn) = waiter.poll_first(&waker) {
             return turn.map(|()| true);
         }
-        if wish.cancel().is_some_and(CancelToken::is_cancelled) {
+        if call.cancel().is_some_and(CancelToken::is_cancelled) {
             return Err(AcquireError::Cancelled);
         }
-        match wish.left() {
+        match call.left() {
             Some(Duration::ZERO) => return Ok(false),
             Some(left) => thread::park_timeout(left),
             None => thread::park(),

@@ -18,7 +18,7 @@ pub(super) struct Decision<S: WindowStore> {
     changes: Option<Changes<S::Client>>,
 }
 
-/// What it means that an owner has no place.
+/// The meaning of an owner without a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     /// A claim of the owner may be in flight, and take a place at any time.
