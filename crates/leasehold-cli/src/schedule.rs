@@ -1,10 +1,10 @@
-//! What is said about the slots of a schedule, for scripts.
+//! The slots of a schedule, for scripts.
 
 use leasehold::FencingToken;
 use leasehold::kit::{SkipReason, Skipped};
 use serde::Serialize;
 
-/// What is said about the slots of a schedule.
+/// The slots of a schedule.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Schedule {
     /// The slot that the run is for, in UTC.

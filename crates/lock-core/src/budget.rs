@@ -1,4 +1,4 @@
-//! How a ttl is divided between work under a lease and stopping that work before the lease can end.
+//! The budget of a ttl: time for work under a lease, and for stopping that work before the lease can end.
 
 use std::time::Duration;
 

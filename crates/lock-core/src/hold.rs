@@ -1,4 +1,4 @@
-//! What a guard knows: its token, how long it may rely on it, and whether it lost it.
+//! A hold: its token, how long its guard may rely on it, and whether it was lost.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -203,7 +203,7 @@ impl Hold {
         }
     }
 
-    /// What the turn has come to: this hold, unless its lease was replaced.
+    /// The present hold of the turn: this one, unless its lease was replaced.
     pub fn latest(&self) -> &Self {
         let mut latest = self;
         while let Some(next) = latest.next.get() {

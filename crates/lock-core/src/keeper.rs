@@ -77,7 +77,7 @@ pub enum Via {
 /// Leases to renew in one request.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// What to send.
+    /// The leases to renew.
     pub leases: Vec<Lease>,
     /// When it was handed out: the renewed validity counts from here.
     pub asked_at: Moment,

@@ -105,7 +105,7 @@ impl Policy {
     }
 }
 
-/// What is subtracted from a lease because two clocks may run at different rates: 1 % and 2 ms.
+/// The drift of a lease: two clocks may run at different rates, by 1 % and 2 ms.
 ///
 /// # Source
 /// Redis manual, "Distributed locks with Redis", on clock drift; the same allowance as the implementations listed there.

@@ -38,16 +38,16 @@ pub enum Fairness {
 pub struct Claim {
     /// The lock.
     pub name: LockName,
-    /// Who asks; fresh for every lease.
+    /// The owner; fresh for every lease.
     pub owner: Owner,
-    /// What kind of lease.
+    /// The terms of the lease.
     pub terms: Terms,
     /// How many tokens to draw: of a claim for permits, one for each. A repeated claim names the width of its grant.
     pub width: Width,
     /// The highest token that this client had had when it first asked as this owner, for this name, or for any name if
     /// all names share a counter. The token of a grant must be above it.
     pub floor: Option<FencingToken>,
-    /// Who asks, for display.
+    /// The claimant's note, for display.
     pub note: Note,
     /// Whether to take a place in the queue.
     pub queueing: Queueing,
@@ -94,7 +94,7 @@ impl Claim {
     }
 }
 
-/// What the store granted to an owner: a range of tokens, under the requested terms.
+/// A lease that the store granted to an owner: a range of tokens, under the requested terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The lock.
@@ -169,7 +169,7 @@ pub enum Answer {
     },
 }
 
-/// Who holds a lock, as far as the store can tell. For display; it carries no authority.
+/// The holder of a lock, as far as the store can tell. For display; it carries no authority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// A holder that uses this library.
@@ -234,7 +234,7 @@ pub enum Certainty {
     Unknown,
 }
 
-/// What the client knows about the hold that a release ends.
+/// The client's evidence of the hold that a release ends.
 ///
 /// It matters only to a store that may have forgotten some of its leases: see [`ReleaseRequest::evidence`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

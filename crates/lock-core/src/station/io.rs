@@ -25,7 +25,7 @@ pub struct ActionId(pub(super) u64);
 pub struct Join {
     /// Its turn.
     pub turn: TurnId,
-    /// What kind of lease it wants.
+    /// The terms of the lease that it wants.
     pub terms: Terms,
     /// How long it waits.
     pub patience: Patience,
