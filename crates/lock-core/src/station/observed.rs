@@ -1,4 +1,4 @@
-//! What a station keeps for observers alone.
+//! State for observers alone.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use super::event::Event;
 use super::io::TurnId;
 use crate::{FencingToken, Moment};
 
-/// What a station knows for observers alone.
+/// State for observers alone.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
-    /// What happened and was not taken yet.
+    /// The events that were not taken yet.
     pub(super) events: Vec<(Option<TurnId>, Event)>,
     pub(super) waiters: Contention,
     /// The holds whose end was not reported, except those whose release is pending.
     pub(super) holds: ByTurn<ReportedHold>,
 }
 
-/// What is known of all waiters together. It goes with the last of them.
+/// State of all waiters together. It ends with the last of them.
 #[derive(Debug, Default)]
 pub(super) struct Contention {
     /// Their first known position in the store's queue. The first of them that is admitted had it.

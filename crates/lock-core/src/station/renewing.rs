@@ -27,7 +27,7 @@ impl Station {
         match answer {
             Ok(Renewed::Renewed { valid_for, wanted }) => {
                 held.last_error = None;
-                held.hear(asked_at, wanted);
+                held.update_wanted(asked_at, wanted);
                 let over = held.extend(asked_at, valid_for);
                 over.into_iter().for_each(|turn| self.lose(now, turn, LossReason::Expired(None)));
             }
@@ -35,7 +35,7 @@ impl Station {
             Ok(Renewed::Revoked { by }) => self.on_gone(now, owner, LossReason::Revoked { by }),
             Ok(Renewed::Unsure(error)) | Err(error) => {
                 held.last_error = Some(error.clone());
-                if held.word_asked_at.is_some() {
+                if held.refresh_asked_at.is_some() {
                     self.fail_unasked(now, &error);
                 }
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Station;
 use super::event::Event;
-use super::held::Late;
+use super::held_lease::Late;
 use super::io::{Join, LongWaits, TurnId};
 use super::observed::{Contention, ReportedHold};
 use super::outcome::Outcome;
@@ -21,7 +21,7 @@ impl Station {
         Self { observed: Some(Box::default()), ..self }
     }
 
-    /// What happened since the last call, for observers: each event with the turn that waits, or did until then.
+    /// The events since the last call, for observers: each with the turn that waits, or did until then.
     pub fn take_events(&mut self) -> Vec<(Option<TurnId>, Event)> {
         self.observed.as_mut().map(|observed| mem::take(&mut observed.events)).unwrap_or_default()
     }
@@ -32,7 +32,7 @@ impl Station {
         }
     }
 
-    /// What is known of the waiters, if there are any and somebody observes.
+    /// The state of all waiters, if there are any and somebody observes.
     fn contention(&mut self) -> Option<&mut Contention> {
         let waits = !self.nobody_waits();
         self.observed.as_mut().filter(|_| waits).map(|observed| &mut observed.waiters)
@@ -56,7 +56,7 @@ impl Station {
         self.contention().map(|waiters| waiters.taken_since.get_or_insert(now));
     }
 
-    /// What an answer to a claim says of the lock.
+    /// Records whether the lock is taken, from an answer to a claim.
     pub(super) fn found(&mut self, now: Moment, answer: &Result<Answer, BackendError>) {
         match answer {
             Ok(Answer::Queued { position, .. }) => {
@@ -97,7 +97,7 @@ impl Station {
         }
         let take_long = |station: &mut Self| station.queues().find_map(|queue| queue.take_long(now));
         while let Some((turn, waited)) = take_long(self) {
-            let (holder, error) = (self.known_holder(), self.trouble().cloned());
+            let (holder, error) = (self.known_holder(), self.last_error().cloned());
             self.report(Some(turn), |lock| Event::WaitingLong { lock, waited, holder, error });
         }
     }

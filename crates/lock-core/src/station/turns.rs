@@ -22,7 +22,7 @@ impl Drop for Turn {
     }
 }
 
-/// Who holds under a lease: one turn, where the mode is exclusive. However many there are, a turn begins and ends without a
+/// The holders under a lease: one turn, if the mode is exclusive. However many there are, a turn begins and ends without a
 /// look at the others.
 #[derive(Debug, Default)]
 pub(super) struct Turns {

@@ -22,7 +22,7 @@ pub struct Answers {
     pub(crate) nodes: Vec<(String, Option<Outcome>)>,
 }
 
-/// An inspection that is under way.
+/// An inspection that is in flight.
 #[derive(Debug)]
 pub(super) struct Inspect {
     /// The nodes that are still expected to answer.

@@ -16,7 +16,7 @@ const PASS_MAX: Duration = Duration::from_secs(10);
 /// When passes run, and what they found.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    pub(super) under_way: Option<Moment>,
+    pub(super) in_flight: Option<Moment>,
     pub(super) last_pass: Option<Moment>,
     /// When this client first saw each epoch abstain.
     pub(super) seen: BTreeMap<Epoch, Moment>,
@@ -55,6 +55,6 @@ impl Watch {
     pub(super) fn may_pass(&self, now: Moment) -> bool {
         let recent = |at: Option<Moment>, within| at.is_some_and(|at| now.since(at) < within);
         let rest = if self.wait.is_some() { PASS_EVERY } else { LOOK_EVERY };
-        !recent(self.under_way, PASS_MAX) && !recent(self.last_pass, rest)
+        !recent(self.in_flight, PASS_MAX) && !recent(self.last_pass, rest)
     }
 }

@@ -99,7 +99,7 @@ fn the_holder_is_remembered_over_an_error() {
 fn a_release_is_not_repeated_after_the_end_of_the_lease() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     rig.leave(1);
-    // One second for the claim under way, then the ttl and its drift.
+    // One second for the claim in flight, then the ttl and its drift.
     let over = rig.now + millis(1_000 + 30_000 + 302);
     while rig.now < over {
         rig.release(Err(error(ErrorKind::Unreachable, Effect::None)));
@@ -109,7 +109,7 @@ fn a_release_is_not_repeated_after_the_end_of_the_lease() {
     assert!(rig.station.is_idle());
 }
 
-/// The next claim has to wait for a release, so waiters that do not wait are in line, too.
+/// The next claim has to wait for a release, so waiters that do not wait are in the queue, too.
 fn claim_after(joins: &[Join], leaving: &[u8]) -> String {
     let mut rig = holding(unordered(), 7, 7, 0);
     rig.leave(1);

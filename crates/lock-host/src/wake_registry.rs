@@ -1,4 +1,4 @@
-//! Those who sleep until a latch may have changed, or the client is closed.
+//! Tasks and threads to wake when a latch may have changed, or the client is closed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,9 +14,9 @@ pub trait Wake: Send + Sync + 'static {
     fn wake(&self);
 }
 
-/// All sleepers of a client, by the latch that they wait for.
+/// All wake_registry of a client, by the latch that they wait for.
 #[derive(Default)]
-pub(crate) struct Sleepers(Mutex<Inner>);
+pub(crate) struct WakeRegistry(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
@@ -32,22 +32,22 @@ enum Phase {
     Closed,
 }
 
-/// Where a sleeper is listed.
+/// The key of a waiter.
 type Listed = (LockName, u64);
 
-/// The end of a client, for those who wait for something that its stations do not know.
+/// Tells waiters that its stations do not know of the end of a client.
 #[derive(Clone)]
-pub struct Closing(Arc<Sleepers>);
+pub struct CloseSignal(Arc<WakeRegistry>);
 
-/// One of those who wait. It is no longer woken when this is dropped.
-pub struct Awaiting {
-    sleepers: Arc<Sleepers>,
+/// One registered waiter. It is no longer woken when this is dropped.
+pub struct WakeRegistration {
+    wake_registry: Arc<WakeRegistry>,
     listed: Listed,
 }
 
-impl Closing {
-    pub(crate) fn of(sleepers: &Arc<Sleepers>) -> Self {
-        Self(Arc::clone(sleepers))
+impl CloseSignal {
+    pub(crate) fn of(wake_registry: &Arc<WakeRegistry>) -> Self {
+        Self(Arc::clone(wake_registry))
     }
 
     /// Whether the client is closed.
@@ -55,41 +55,40 @@ impl Closing {
         self.0.is_closed()
     }
 
-    /// Has somebody woken who waits for something of this name: when the client is closed, and when a latch of this name may have
-    /// changed.
+    /// Registers a waiter: it is woken when the client is closed, and when a latch of this name may have changed.
     #[must_use = "nobody is woken once this is dropped"]
-    pub fn wakes(&self, name: &LockName, whom: Weak<dyn Wake>) -> Awaiting {
-        Awaiting { sleepers: Arc::clone(&self.0), listed: self.0.add(name, whom) }
+    pub fn wakes(&self, name: &LockName, whom: Weak<dyn Wake>) -> WakeRegistration {
+        WakeRegistration { wake_registry: Arc::clone(&self.0), listed: self.0.add(name, whom) }
     }
 }
 
-impl Awaiting {
+impl WakeRegistration {
     /// Whether the client is closed.
     pub fn is_over(&self) -> bool {
-        self.sleepers.is_closed()
+        self.wake_registry.is_closed()
     }
 }
 
-impl Drop for Awaiting {
+impl Drop for WakeRegistration {
     fn drop(&mut self) {
-        self.sleepers.remove(&self.listed);
+        self.wake_registry.remove(&self.listed);
     }
 }
 
-impl fmt::Debug for Closing {
+impl fmt::Debug for CloseSignal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Closing").field(&self.0.is_closed()).finish()
+        f.debug_tuple("CloseSignal").field(&self.0.is_closed()).finish()
     }
 }
 
-impl fmt::Debug for Awaiting {
+impl fmt::Debug for WakeRegistration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Awaiting").field(&self.listed).finish()
+        f.debug_tuple("WakeRegistration").field(&self.listed).finish()
     }
 }
 
-impl Sleepers {
-    /// Lists a sleeper until it is removed.
+impl WakeRegistry {
+    /// Adds a waiter until it is removed.
     fn add(&self, name: &LockName, whom: Weak<dyn Wake>) -> Listed {
         let mut inner = self.lock();
         inner.count += 1;
@@ -102,7 +101,7 @@ impl Sleepers {
         self.lock().by_name.remove(listed);
     }
 
-    /// Wakes those who wait for a latch.
+    /// Wakes the waiters of a latch.
     pub(crate) fn wake(&self, name: &LockName) {
         let these = all_of(name);
         wake(self.lock().by_name.range(these).filter_map(|(_, whom)| whom.upgrade()).collect());
@@ -133,7 +132,7 @@ fn all_of(name: &LockName) -> RangeInclusive<Listed> {
 
 /// Called outside of the mutex.
 fn wake(these: Vec<Arc<dyn Wake>>) {
-    these.into_iter().for_each(|sleeper| sleeper.wake());
+    these.into_iter().for_each(|waiter| waiter.wake());
 }
 
 #[cfg(test)]
@@ -152,22 +151,23 @@ mod tests {
 
     #[test]
     fn only_those_who_wait_for_the_latch_are_woken() {
-        let (sleepers, names) = (Sleepers::default(), ["a", "b"].map(|name| name.parse::<LockName>().unwrap()));
+        let (wake_registry, names) =
+            (WakeRegistry::default(), ["a", "b"].map(|name| name.parse::<LockName>().unwrap()));
         let here: Vec<_> = names
             .iter()
             .map(|name| {
                 let counter = Arc::new(Counter::default());
                 let whom: Arc<dyn Wake> = Arc::<Counter>::clone(&counter);
-                (sleepers.add(name, Arc::downgrade(&whom)), counter)
+                (wake_registry.add(name, Arc::downgrade(&whom)), counter)
             })
             .collect();
         let woken = || here.iter().map(|(_, counter)| counter.0.load(Ordering::Relaxed)).collect::<Vec<_>>();
-        sleepers.wake(&names[0]);
+        wake_registry.wake(&names[0]);
         assert_eq!(woken(), [1, 0]);
-        sleepers.wake_all();
-        assert_eq!((woken(), sleepers.is_closed()), (vec![2, 1], false));
-        sleepers.remove(&here[0].0);
-        sleepers.close();
-        assert_eq!((woken(), sleepers.is_closed()), (vec![2, 2], true));
+        wake_registry.wake_all();
+        assert_eq!((woken(), wake_registry.is_closed()), (vec![2, 1], false));
+        wake_registry.remove(&here[0].0);
+        wake_registry.close();
+        assert_eq!((woken(), wake_registry.is_closed()), (vec![2, 2], true));
     }
 }

@@ -1,9 +1,9 @@
-//! What a station says about itself, without an input.
+//! Read-only queries: what is held, who holds it, what fails, and when to tick next.
 
 use super::Station;
 use super::attempt::{Attempt, LeaseUse};
-use super::held::HeldLease;
-use crate::{Moment, Owner};
+use super::held_lease::HeldLease;
+use crate::{BackendError, Holder, Moment, Owner};
 
 impl Station {
     /// The lease of a lock that local waiters pass on or share, if it is held. Beside it there may be private ones.
@@ -13,6 +13,45 @@ impl Station {
 
     pub(super) fn lease_of(&self, owner: Owner) -> Option<&HeldLease> {
         self.leases.iter().find(|held| held.lease.owner == owner)
+    }
+
+    /// Why the store does not grant the lock to its waiters, if it fails: the error of the latest request.
+    #[must_use]
+    pub fn last_error(&self) -> Option<&BackendError> {
+        self.last_error_of(self.first_attempt())
+    }
+
+    pub(super) fn last_error_of<'a>(&'a self, attempt: Option<&'a Attempt>) -> Option<&'a BackendError> {
+        let adopts = attempt.is_some_and(Attempt::adopts);
+        match (self.common().filter(|_| !adopts), attempt) {
+            _ if self.closed => None,
+            (Some(held), _) if held.refresh_asked_at.is_some() => held.last_error.as_ref(),
+            (Some(held), _) if !held.is_shared() => None,
+            (_, Some(Attempt { last_error: Some(last_error), .. })) => Some(last_error),
+            (None, Some(_)) if adopts => None,
+            (Some(_), _) | (None, Some(Attempt { holder: Some(_), .. })) => None,
+            (None, Some(_) | None) => self.releases.last_error(),
+        }
+    }
+
+    /// Who holds the lock, as far as is known here.
+    #[must_use]
+    pub fn known_holder(&self) -> Option<Holder> {
+        self.holder_known_to(self.first_attempt())
+    }
+
+    pub(super) fn holder_known_to(&self, attempt: Option<&Attempt>) -> Option<Holder> {
+        match self.common().filter(|_| !attempt.is_some_and(Attempt::adopts)) {
+            Some(held) => held.as_holder(),
+            None => attempt?.holder.clone(),
+        }
+    }
+
+    /// The attempt for the front waiter.
+    pub(super) fn first_attempt(&self) -> Option<&Attempt> {
+        let first = self.waiters.iter().next().map(|waiter| waiter.join.turn);
+        let is_first = |attempt: &Attempt| attempt.turn().is_none() || attempt.turn() == first;
+        self.attempts.iter().find(|attempt| attempt.may_queue() && is_first(attempt))
     }
 
     /// When to tick next, if nothing happens before.
@@ -26,7 +65,7 @@ impl Station {
         [claims, abandoned, leases].into_iter().chain(others).flatten().min()
     }
 
-    /// Whether there are no waiters, no holder and no requests under way. Dropping an idle station forgets nothing but its
+    /// Whether there are no waiters, no holder and no requests in flight. Dropping an idle station forgets nothing but its
     /// floor, and not even that if the floor is shared.
     #[must_use]
     pub fn is_idle(&self) -> bool {

@@ -1,4 +1,4 @@
-//! What the stations of a client share.
+//! The context that the stations of a client share.
 
 use std::fmt;
 use std::io;
@@ -14,23 +14,23 @@ use crate::pending_events::{Observers, PendingEvents};
 use crate::renewals::RenewalQueue;
 use crate::sync::Arc;
 
-/// What the stations of a client share, and where their outputs go. Its alarms and its keeper end with it.
-pub struct Ports<D> {
-    /// What runs requests.
+/// The context that the stations of a client share, and the way of their outputs. Its alarms and its keeper end with it.
+pub struct ClientContext<D> {
+    /// Runs requests.
     pub driver: D,
     /// The settings that the stations use.
     pub policy: Arc<Policy>,
-    /// What the client reads the time from.
+    /// The client's clock.
     pub clock: SharedClock,
-    /// What the keeper renews.
+    /// The leases to renew.
     pub renewals: Arc<RenewalQueue>,
-    /// What the stations draw the owners of their leases from.
+    /// Draws the owners of leases.
     pub(crate) owners: Arc<Owners>,
     pub(crate) alarms: Alarms,
     pub(crate) observers: Option<Arc<Observers>>,
 }
 
-impl<D> Ports<D> {
+impl<D> ClientContext<D> {
     /// Starts the alarms. `wake` wakes the keeper, which is for the facade to start.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl<D> Ports<D> {
     }
 }
 
-impl<D> Ports<D> {
+impl<D> ClientContext<D> {
     /// Reports the answer to a request that no station asked for.
     pub fn answered<T>(&self, name: &LockName, answer: &Result<T, BackendError>) {
         let Some(observers) = &self.observers else { return };
@@ -65,14 +65,17 @@ impl<D> Ports<D> {
     }
 }
 
-impl<D> Drop for Ports<D> {
+impl<D> Drop for ClientContext<D> {
     fn drop(&mut self) {
         self.renewals.end();
     }
 }
 
-impl<D> fmt::Debug for Ports<D> {
+impl<D> fmt::Debug for ClientContext<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ports").field("policy", &self.policy).field("renewals", &self.renewals).finish_non_exhaustive()
+        f.debug_struct("ClientContext")
+            .field("policy", &self.policy)
+            .field("renewals", &self.renewals)
+            .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! Requests that a user's task runs itself: the task waits for the answer, and nothing else is under way at its site.
+//! Inline requests: the waiting task polls its own request while that is the only one at its site, which saves a hop to the driver task.
 //!
 //! Such a request still belongs to the site; the task only polls it. As soon as anything else happens at the site, or
 //! the task goes away, a loop of the driver continues the request. So no other waiter depends on a task that may not be
@@ -14,7 +14,7 @@ use lock_core::station::ActionId;
 use crate::work::{Answered, Driver, Running};
 
 /// A request that a task which waits for it may poll, until it is recalled.
-pub(crate) struct Lent {
+pub(crate) struct InlineRequest {
     id: ActionId,
     state: Mutex<State>,
 }
@@ -34,7 +34,7 @@ enum State {
     Gone,
 }
 
-impl Lent {
+impl InlineRequest {
     /// The answer; `None` if a loop has the request.
     pub(crate) fn poll(&self, driver: &Driver, cx: &mut Context<'_>) -> Poll<Option<Answered>> {
         let Some(mut request) = self.take() else { return Poll::Ready(None) };
@@ -92,7 +92,7 @@ impl Lent {
     }
 
     /// Gives it to a task, unless one has it: a second one would take over the wake-ups of the first.
-    fn lend(&self) -> bool {
+    fn assign(&self) -> bool {
         let mut state = self.lock();
         match mem::replace(&mut *state, State::Gone) {
             State::Fresh(request) => {
@@ -121,7 +121,7 @@ pub(crate) struct Requests {
     /// How many there are, including those in the loops.
     unanswered: usize,
     /// The only one, which a task may poll until a loop gets it.
-    only: Option<Arc<Lent>>,
+    only: Option<Arc<InlineRequest>>,
 }
 
 impl Requests {
@@ -129,36 +129,36 @@ impl Requests {
     pub(crate) fn push(&mut self, id: ActionId, request: Running, driver: &Driver) {
         self.unanswered += 1;
         if self.unanswered == 1 {
-            self.only = Some(Arc::new(Lent { id, state: Mutex::new(State::Fresh(request)) }));
+            self.only = Some(Arc::new(InlineRequest { id, state: Mutex::new(State::Fresh(request)) }));
         } else {
             self.hand_over(driver);
             driver.run_in_loop(request);
         }
     }
 
-    /// Lends the newest request to the task that waits for it. If another task has it already, a loop gets it.
-    pub(crate) fn lend(&mut self, driver: &Driver) -> Option<Arc<Lent>> {
-        let lent = self.only.clone().filter(|lent| lent.lend());
-        if lent.is_none() {
+    /// Gives the newest request to the task that waits for it. If another task has it already, a loop gets it.
+    pub(crate) fn take_inline(&mut self, driver: &Driver) -> Option<Arc<InlineRequest>> {
+        let inline = self.only.clone().filter(|inline| inline.assign());
+        if inline.is_none() {
             self.hand_over(driver);
         }
-        lent
+        inline
     }
 
     /// Gives the request that a task may poll to a loop.
     pub(crate) fn hand_over(&mut self, driver: &Driver) {
-        self.only.iter().for_each(|lent| lent.recall(driver));
+        self.only.iter().for_each(|inline| inline.recall(driver));
     }
 
     /// A request was answered.
     pub(crate) fn answered(&mut self, id: ActionId) {
         self.unanswered -= 1;
-        self.only.take_if(|lent| lent.id == id);
+        self.only.take_if(|inline| inline.id == id);
     }
 
     /// Whether a task is polling a request.
     pub(crate) fn is_polled(&self) -> bool {
-        self.only.as_ref().is_some_and(|lent| lent.is_polled())
+        self.only.as_ref().is_some_and(|inline| inline.is_polled())
     }
 
     /// Whether a request may be waiting for a task to poll it.
@@ -178,19 +178,19 @@ mod tests {
 
     /// If two tasks polled a request, its answer would wake only the one that polled last.
     #[tokio::test]
-    async fn a_request_is_lent_to_one_of_the_tasks_that_wait_for_it() {
+    async fn a_request_is_given_to_one_of_the_tasks_that_wait_for_it() {
         let client = Client::new(Arc::new(MemoryStore::default().nonblocking())).unwrap();
         let mutex = client.mutex("a");
-        let asking = mutex.0.ask().unwrap();
+        let call = mutex.0.ask().unwrap();
         let join = || {
-            let (mut joined, turn, _) = asking.join();
-            let lent = joined.waiters.requests.lend(&turn.site().ports().driver);
+            let (mut joined, turn, _) = call.join();
+            let inline = joined.waiters.requests.take_inline(&turn.site().context().driver);
             drop(joined);
-            (lent, turn)
+            (inline, turn)
         };
         let [first, second] = [join(), join()];
         assert!(first.0.is_some() && second.0.is_none());
-        let is_admitted = || first.1.site().lock().waiters.turns.poll_verdict(first.1.id()).is_ready();
+        let is_admitted = || first.1.site().lock().waiters.turns.poll_result(first.1.id()).is_ready();
         let admitted = async {
             while !is_admitted() {
                 tokio::task::yield_now().await;

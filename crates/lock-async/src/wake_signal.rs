@@ -1,4 +1,4 @@
-//! What a task sleeps on until a latch may have changed.
+//! Wakes the task that waits for a latch.
 
 use lock_core::Moment;
 use lock_host::{LatchCall, Wake};
@@ -6,21 +6,21 @@ use tokio::sync::Notify;
 
 use crate::driver::Driver;
 
-/// What a task sleeps on.
+/// Wakes a task.
 #[derive(Default)]
-pub(crate) struct Bell(Notify);
+pub(crate) struct WakeSignal(Notify);
 
-impl Wake for Bell {
+impl Wake for WakeSignal {
     fn wake(&self) {
         self.0.notify_one();
     }
 }
 
 /// A call about a latch.
-pub(crate) type Call<'a> = LatchCall<'a, Driver, Bell>;
+pub(crate) type Call<'a> = LatchCall<'a, Driver, WakeSignal>;
 
 /// Sleeps until this moment, or until the latch may have changed.
 pub(crate) async fn sleep(call: &Call<'_>, until: Moment) {
     let _alarm = call.alarm(until);
-    call.bell().0.notified().await;
+    call.wake_signal().0.notified().await;
 }

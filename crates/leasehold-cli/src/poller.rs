@@ -1,4 +1,4 @@
-//! Looking at the locks of a store again and again.
+//! Polls the locks of a store.
 
 use std::io::stdout;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::store::Store;
 
 /// The locks of a store at one moment.
 #[derive(Debug)]
-pub(crate) struct Look {
+pub(crate) struct Snapshot {
     /// When the store was asked.
     pub(crate) asked: Moment,
     /// When it had answered.
@@ -24,24 +24,24 @@ pub(crate) struct Look {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// What there is to do after a pause.
+/// The next step after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Look again.
-    Look,
+    /// Poll again.
+    Again,
     /// Nobody reads what is printed.
     End,
 }
 
-/// Looks at some locks of a store, also when it was away meanwhile.
-pub(crate) struct Looks {
+/// Polls some locks of a store, even if it was away meanwhile.
+pub(crate) struct Poller {
     locks: Locks,
     pattern: String,
-    /// Why the store did not answer at the last look.
+    /// Why the store did not answer the last poll.
     away: Option<String>,
 }
 
-impl Looks {
+impl Poller {
     /// Connects to the store of this URL.
     pub(crate) fn begin(url: Option<&str>, pattern: &str) -> Result<Self, Failure> {
         Self::of(&Store::choose(url)?, pattern)
@@ -53,27 +53,27 @@ impl Looks {
         Ok(Self { locks, pattern: pattern.to_owned(), away: None })
     }
 
-    /// Who broke the lease whose highest token this is, if somebody did.
+    /// The note of the client that broke the lease whose highest token this is, if one did.
     pub(crate) fn broken_by(&self, name: &LockName, token: FencingToken) -> Result<Option<Note>, Failure> {
         self.locks.revoked_by(name, token)
     }
 
-    /// What is shown in place of the remaining time of a lease that has none.
+    /// Shown in place of the remaining time of a lease that has none.
     pub(crate) fn endless(&self) -> &'static str {
         self.locks.endless()
     }
 
-    /// Looks once. A store that does not answer is an error.
-    pub(crate) fn first(&mut self) -> Result<Look, Failure> {
+    /// Polls once. A store that does not answer is an error.
+    pub(crate) fn first(&mut self) -> Result<Snapshot, Failure> {
         let asked = HostClock.now();
         let mut entries = self.locks.list(&self.pattern)?;
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         entries.dedup_by(|a, b| a.name == b.name);
-        Ok(Look { asked, at: HostClock.now(), entries })
+        Ok(Snapshot { asked, at: HostClock.now(), entries })
     }
 
-    /// Looks again; `None` while the store is away, of which it warns once.
-    pub(crate) fn again(&mut self) -> Result<Option<Look>, Failure> {
+    /// Polls again; `None` while the store is away, of which it warns once.
+    pub(crate) fn again(&mut self) -> Result<Option<Snapshot>, Failure> {
         match self.first() {
             Ok(look) => {
                 if self.away.take().is_some() {
@@ -96,7 +96,7 @@ impl Looks {
 pub(crate) fn pause(time: Duration) -> Next {
     let out = stdout();
     let mut polled = [PollFd::new(&out, PollFlags::empty())];
-    // After an interruption it is time to look, too.
+    // After an interruption it is time to poll, too.
     let _ = poll(&mut polled, Timespec::try_from(time).ok().as_ref());
-    if polled[0].revents().is_empty() { Next::Look } else { Next::End }
+    if polled[0].revents().is_empty() { Next::Again } else { Next::End }
 }

@@ -1,4 +1,4 @@
-//! What is asked of a lock.
+//! A request for a lock.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::job::Job;
 
 /// Which lock to ask for, and how.
 #[derive(Clone, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct LockRequest {
     pub(crate) name: LockName,
     pub(crate) mode: Mode,
     /// How to hold it; how long to wait is `patience`.
@@ -19,7 +19,7 @@ pub(crate) struct Wish {
     pub(crate) job: Job,
 }
 
-impl Wish {
+impl LockRequest {
     /// How to hold the lock, and how long to wait for it.
     pub(crate) fn options(&self) -> LockOptions {
         let options = self.options.clone();

@@ -1,4 +1,4 @@
-//! What is different for threads: waits have a patience, work is not stopped, and leaders are an iterator.
+//! Waiting for a loss, and leaders, for threads: waits have a limit, work is not stopped, and leaders are an iterator.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::election::{Election, Leaders, Leadership};
 use crate::election::{Leader, follows};
 use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 
-/// How often a thread that waits for the loss of any lock of a set looks at all of them. Chosen: much less than the time
+/// How often a thread that waits for the loss of any lock of a set checks all of them. Chosen: much less than the time
 /// that a lease has left when it is lost early.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -168,8 +168,8 @@ impl Leadership {
 }
 
 impl Leaders {
-    /// Looks once more, not sooner than the [`pace`](Election::pace) says, and returns whether it saw something new. For a thread
-    /// that has to look at other things in between.
+    /// Polls once more, not sooner than the [`pace`](Election::pace) says, and returns whether the leader has changed. For a thread
+    /// that does other things in between.
     ///
     /// # Errors
     /// As [`changed`](Self::changed).
@@ -181,7 +181,7 @@ impl Leaders {
     }
 }
 
-/// What [`changed`](Self::changed) returns, again and again. It ends after `Closed`.
+/// The results of [`changed`](Self::changed). It ends after `Closed`.
 impl Iterator for Leaders {
     type Item = Result<Option<Leader>, ObserveError>;
 

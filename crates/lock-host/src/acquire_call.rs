@@ -1,4 +1,4 @@
-//! Asking for a lock, up to the proof that it is held.
+//! AcquireCall for a lock, up to the proof that it is held.
 
 use std::marker::PhantomData;
 
@@ -13,10 +13,10 @@ use crate::stations::Stations;
 use crate::sync::Arc;
 use crate::traced::Acquisition;
 use crate::turn::{Held, Turn};
-use crate::waiters::{Verdict, Waiters};
+use crate::waiters::{TurnResult, Waiters};
 
 /// One call that asks for a lock.
-pub struct Asking<'a, D: Driver, M = Exclusive> {
+pub struct AcquireCall<'a, D: Driver, M = Exclusive> {
     stations: &'a Arc<Stations<D>>,
     site: &'a Arc<Site<D>>,
     name: &'a LockName,
@@ -26,11 +26,11 @@ pub struct Asking<'a, D: Driver, M = Exclusive> {
     patience: Patience,
     marker: PhantomData<fn() -> M>,
     acquisition: Acquisition,
-    /// What it wants to adopt, if it does not want a new lease.
+    /// The ticket to adopt, if it does not want a new lease.
     ticket: Option<Box<Ticket>>,
 }
 
-impl<'a, D: Driver, M> Asking<'a, D, M> {
+impl<'a, D: Driver, M> AcquireCall<'a, D, M> {
     /// Asks for a lock with valid options. The wait that they set begins now.
     pub(crate) fn new(
         stations: &'a Arc<Stations<D>>,
@@ -40,8 +40,8 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         options: &'a LockOptions,
         note: &'a Note,
     ) -> Self {
-        let patience = options.patience(|| stations.ports().clock.now());
-        let store = &stations.ports().policy.store;
+        let patience = options.patience(|| stations.context().clock.now());
+        let store = &stations.context().policy.store;
         let acquisition = Acquisition::begin(name, store.backend);
         let (terms, marker) = (Terms { mode, ttl: store.shortened(options.ttl) }, PhantomData);
         Self { stations, site, name, terms, options, note, patience, marker, acquisition, ticket: None }
@@ -70,8 +70,8 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         Err(AcquireError::Cancelled)
     }
 
-    /// What a turn wants.
-    fn wish(&self, turn: TurnId) -> Join {
+    /// The request of a turn.
+    fn join_request(&self, turn: TurnId) -> Join {
         let LockOptions { long_waits, on_unavailable, max_requests, fairness, max_hold, .. } = *self.options;
         let (terms, patience, note) = (self.terms, self.patience, self.note.clone());
         Join { turn, terms, patience, long_waits, on_unavailable, max_requests, fairness, max_hold, note }
@@ -84,7 +84,7 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         let id = inner.next_turn();
         inner.waiters.turns().wait(id);
         self.site.joins(id, &self.acquisition);
-        let join = self.wish(id);
+        let join = self.join_request(id);
         let input = match self.ticket.as_deref() {
             Some(ticket) => Input::Adopt { join, ticket: ticket.clone() },
             None => Input::Join(join),
@@ -99,10 +99,10 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         (self.site.lock(), turn, Some(watch))
     }
 
-    /// What a turn has come to by the station's verdict. `None` if the hold has already ended, for instance because this
+    /// The hold of a turn, by the station's result. `None` if the hold has already ended, for instance because this
     /// process was suspended; then join the wait queue again. A closed station refuses the new turn.
-    pub fn held(&self, turn: Turn<D>, verdict: Option<Verdict>) -> Option<Result<Held<D, M>, Refusal>> {
-        let held = match verdict {
+    pub fn held(&self, turn: Turn<D>, result: Option<TurnResult>) -> Option<Result<Held<D, M>, Refusal>> {
+        let held = match result {
             Some(Ok(hold)) => Held::new(turn, hold, Arc::clone(self.stations)),
             Some(Err(refusal)) => return Some(Err(refusal)),
             None => return None,
@@ -112,7 +112,7 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         Some(Ok(held))
     }
 
-    /// What a call that waits returns.
+    /// The result of a call that waits.
     ///
     /// # Errors
     /// The refusal.
@@ -120,7 +120,7 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         Ok(self.tried(result)?)
     }
 
-    /// What a call that does not wait returns.
+    /// The result of a call that does not wait.
     ///
     /// # Errors
     /// The refusal.
@@ -155,14 +155,14 @@ mod tests {
         let stations = stations(capabilities, Arc::new(clock.clone()));
         for (name, pause) in [("a", Duration::ZERO), ("b", Duration::from_secs(60))] {
             let lock = Lock::new(&stations, name);
-            let asking = lock.ask().unwrap();
-            let (_, turn, _) = asking.join();
+            let call = lock.ask().unwrap();
+            let (_, turn, _) = call.join();
             grant(turn.site(), claim(turn.site()), 7);
-            let Poll::Ready(Some(Ok(hold))) = turn.site().lock().waiters.turns.poll_verdict(turn.id()) else {
+            let Poll::Ready(Some(Ok(hold))) = turn.site().lock().waiters.turns.poll_result(turn.id()) else {
                 panic!("it waits")
             };
             clock.advance(pause);
-            assert_eq!(asking.held(turn, Some(Ok(Arc::clone(&hold)))).is_some(), pause.is_zero());
+            assert_eq!(call.held(turn, Some(Ok(Arc::clone(&hold)))).is_some(), pause.is_zero());
             assert!(hold.is_given_up() || hold.lost().is_some(), "the turn is left");
         }
     }
@@ -173,17 +173,17 @@ mod tests {
         let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process);
         let stations = stations(capabilities, Arc::new(clock.clone()));
         let lock = Lock::new(&stations, "a");
-        let asking = lock.ask().unwrap();
-        let (_, turn, _) = asking.join();
+        let call = lock.ask().unwrap();
+        let (_, turn, _) = call.join();
         grant(turn.site(), claim(turn.site()), 7);
         clock.advance(Duration::from_secs(60));
         turn.site().handle(Input::Tick);
-        let Poll::Ready(verdict) = turn.site().lock().waiters.turns.poll_verdict(turn.id()) else { panic!("it waits") };
-        assert!(verdict.is_none() && asking.held(turn, verdict).is_none());
+        let Poll::Ready(result) = turn.site().lock().waiters.turns.poll_result(turn.id()) else { panic!("it waits") };
+        assert!(result.is_none() && call.held(turn, result).is_none());
 
-        asking.site.close();
-        let (_, turn, _) = asking.join();
-        let Poll::Ready(verdict) = turn.site().lock().waiters.turns.poll_verdict(turn.id()) else { panic!("it waits") };
-        assert!(matches!(asking.held(turn, verdict), Some(Err(Refusal::Error(AcquireError::Closed)))));
+        call.site.close();
+        let (_, turn, _) = call.join();
+        let Poll::Ready(result) = turn.site().lock().waiters.turns.poll_result(turn.id()) else { panic!("it waits") };
+        assert!(matches!(call.held(turn, result), Some(Err(Refusal::Error(AcquireError::Closed)))));
     }
 }

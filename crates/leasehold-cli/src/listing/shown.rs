@@ -53,7 +53,7 @@ const COLUMNS: [Column; 9] = [
 /// The columns that say nothing while all hold their locks alone, and are left out then.
 const OF_KINDS: [&str; 2] = ["MODE", "QUEUE"];
 
-/// Where the column HELD is.
+/// The index of the column HELD.
 const HELD: usize = 5;
 
 /// How many groups of the queue are shown at most; the JSON has all that the store shows.
@@ -120,7 +120,7 @@ fn cells_of(held: &Held, who: String, time_held: String, remaining: String) -> [
         .map(|text| Cell::new(visible(&text)))
 }
 
-/// What the waiters ask for, in their order: neighbours that ask for the same are one group.
+/// The terms of the waiters, in their order: neighbours that ask for the same are one group.
 fn queued(entry: &Entry) -> String {
     let groups: Vec<_> = entry.queue.chunk_by(|one, next| one.mode == next.mode).collect();
     let mut words: Vec<_> = groups.iter().take(GROUPS_MAX).filter_map(|group| group_of(group)).collect();

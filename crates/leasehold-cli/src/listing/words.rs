@@ -1,4 +1,4 @@
-//! What the table and the page of one lock say in the same words.
+//! Texts that the table and the page of one lock share.
 
 use leasehold::Holder;
 use leasehold::inspect::{Held, Mode, Note};
@@ -42,7 +42,7 @@ pub(super) fn mode(held: &Held) -> String {
     format!("{word} {} of {limit}", held.slots)
 }
 
-/// What a waiter asks for.
+/// The terms of a waiter.
 pub(super) fn wanted(mode: Mode) -> String {
     match mode.count() {
         0 => mode.kind().to_string(),

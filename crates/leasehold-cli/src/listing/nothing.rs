@@ -1,4 +1,4 @@
-//! What is said if there is nothing to show.
+//! Messages if there is nothing to show.
 
 use std::io::stdout;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::attempt::{Attempt, Grant, LeaseUse, validity};
 use super::io::TurnId;
 use super::turns::{Turn, Turns};
-use crate::policy::WORD_FOR;
+use crate::policy::WANTED_FRESH_FOR;
 use crate::{
     BackendError, Certainty, Evidence, FencingToken, Hold, Holder, Lease, Limit, LossReason, Mode, Moment, Note,
 };
@@ -44,9 +44,9 @@ pub(super) struct HeldLease {
     /// Whether others wait for the lock, as the store last said.
     pub(super) wanted: bool,
     /// It said so later than this: when the request was handed out, or when the event came.
-    pub(super) word_at: Moment,
+    pub(super) wanted_as_of: Moment,
     /// Since when a renewal is asked for whose answer refreshes that, if one is.
-    pub(super) word_asked_at: Option<Moment>,
+    pub(super) refresh_asked_at: Option<Moment>,
     pub(super) usage: LeaseUse,
     /// What its end tells the store while it is valid. A lease that was adopted may have been adopted twice, if the store has
     /// forgotten the first time.
@@ -60,20 +60,20 @@ impl HeldLease {
     /// A lease that an attempt was granted, without turns.
     pub(super) fn new(now: Moment, grant: Grant, attempt: &Attempt) -> Self {
         let until = grant.until();
-        let Grant { lease, basis: word_at, valid_for, wanted } = grant;
+        let Grant { lease, counted_from: wanted_as_of, valid_for, wanted } = grant;
         Self {
             lease: Arc::new(lease),
             asked: None,
             until,
             // A lease that was handed over may be due at once, which is not late yet.
-            renewal_due: (word_at + valid_for / RENEWED_PART).max(now),
+            renewal_due: (wanted_as_of + valid_for / RENEWED_PART).max(now),
             half_left_until: until - valid_for / 2,
             certainty: attempt.certainty,
             passes: 0,
             last_error: None,
             wanted,
-            word_at,
-            word_asked_at: None,
+            wanted_as_of,
+            refresh_asked_at: None,
             usage: attempt.usage(),
             evidence: if attempt.adopts() { Evidence::Nothing } else { Evidence::ValidHold },
             turns: Turns::default(),
@@ -95,17 +95,17 @@ impl HeldLease {
         self.lease.terms.mode == Mode::Shared
     }
 
-    /// The store said whether others wait. The latest word counts.
-    pub(super) fn hear(&mut self, at: Moment, wanted: bool) {
-        if self.word_at <= at {
-            (self.word_at, self.wanted) = (at, wanted);
+    /// The store said whether others wait. The latest answer counts.
+    pub(super) fn update_wanted(&mut self, at: Moment, wanted: bool) {
+        if self.wanted_as_of <= at {
+            (self.wanted_as_of, self.wanted) = (at, wanted);
         }
-        self.word_asked_at.take_if(|asked_at| *asked_at <= at);
+        self.refresh_asked_at.take_if(|asked_at| *asked_at <= at);
     }
 
-    /// Whether others wait, for a reader that has waited since then; unknown if the store's last word is too old.
+    /// Whether others wait, for a reader that has waited since then; unknown if the store's last answer is too old.
     pub(super) fn wanted_for(&self, now: Moment, since: Moment) -> Option<bool> {
-        (since <= self.word_at || now < self.word_at + WORD_FOR).then_some(self.wanted)
+        (since <= self.wanted_as_of || now < self.wanted_as_of + WANTED_FRESH_FOR).then_some(self.wanted)
     }
 
     /// A turn begins with this token; `max_hold` ends it at `hold_until`.

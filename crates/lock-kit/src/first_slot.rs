@@ -9,12 +9,12 @@ use crate::slot::{Mark, Slot};
 
 /// The first slot that a job has run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct First {
+pub(crate) struct FirstSlot {
     slot: Slot,
     mark: FirstMark,
 }
 
-/// What is to be done so that the store goes on to remember the slot.
+/// The step that makes the store continue to remember the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FirstMark {
     /// Nothing: its mark lasts.
@@ -22,11 +22,11 @@ pub(crate) enum FirstMark {
     /// It is to be marked.
     Missing,
     /// The mark with this token is to be ended, and set again.
-    Wanes(FencingToken),
+    Expiring(FencingToken),
 }
 
-impl First {
-    /// Why a mark is ended that is set again, for those who watch.
+impl FirstSlot {
+    /// Why a mark is ended that is set again, for observers.
     pub(crate) const AGAIN_WHY: &str = "it is set again, to last longer";
 
     /// The first slot, from its [mark](Mark::of_first) if the store shows one. Otherwise it is `ran`, the earlier slot that is known
@@ -35,11 +35,11 @@ impl First {
         let Some(mark) = mark else { return Some(Self { slot: ran.unwrap_or(this), mark: FirstMark::Missing }) };
         let Holder::Leasehold { tokens, note } = &mark.holder else { return None };
         let (slot, _) = Slot::of_why(note.why())?;
-        let mark = if wanes(mark.remaining) { FirstMark::Wanes(tokens.high()) } else { FirstMark::Lasts };
+        let mark = if is_expiring(mark.remaining) { FirstMark::Expiring(tokens.high()) } else { FirstMark::Lasts };
         Some(Self { slot, mark })
     }
 
-    /// What is to be done about its mark.
+    /// The next step for its mark.
     pub(crate) fn mark(self) -> FirstMark {
         self.mark
     }
@@ -57,7 +57,7 @@ impl First {
 }
 
 /// Whether a mark is to be set again, so that it lasts while the job runs at least once in half of its time.
-fn wanes(remaining: Option<Duration>) -> bool {
+fn is_expiring(remaining: Option<Duration>) -> bool {
     remaining.is_some_and(|left| left < Mark::FIRST_KEPT / 2)
 }
 
@@ -81,9 +81,9 @@ mod tests {
 
     #[test]
     fn a_slot_that_nobody_remembers_is_the_one_that_has_run_before_or_this_one() {
-        let first = |ran| First::of(None, ran, slot(20)).unwrap();
-        assert_eq!(first(None), First { slot: slot(20), mark: FirstMark::Missing });
-        assert_eq!(first(Some(slot(18))), First { slot: slot(18), mark: FirstMark::Missing });
+        let first = |ran| FirstSlot::of(None, ran, slot(20)).unwrap();
+        assert_eq!(first(None), FirstSlot { slot: slot(20), mark: FirstMark::Missing });
+        assert_eq!(first(Some(slot(18))), FirstSlot { slot: slot(18), mark: FirstMark::Missing });
         assert_eq!(first(Some(slot(18))).after(vec![slot(17), slot(18), slot(19)]), [slot(19)]);
         assert_eq!(first(None).after(vec![slot(18), slot(19)]), []);
     }
@@ -91,10 +91,10 @@ mod tests {
     #[test]
     fn a_mark_names_the_slot_and_is_set_again_in_its_second_half() {
         let note = "4711@web-3 slot 2026-11-17T00:00:00Z";
-        let first = |left| First::of(Some(&mark(note, Some(left))), Some(slot(18)), slot(20)).unwrap();
-        assert_eq!(first(183 * DAY), First { slot: slot(17), mark: FirstMark::Lasts });
+        let first = |left| FirstSlot::of(Some(&mark(note, Some(left))), Some(slot(18)), slot(20)).unwrap();
+        assert_eq!(first(183 * DAY), FirstSlot { slot: slot(17), mark: FirstMark::Lasts });
         let token = FencingToken::new(7).unwrap();
-        assert_eq!(first(182 * DAY), First { slot: slot(17), mark: FirstMark::Wanes(token) });
-        assert_eq!(First::of(Some(&mark("4711@web-3", Some(DAY))), None, slot(20)), None);
+        assert_eq!(first(182 * DAY), FirstSlot { slot: slot(17), mark: FirstMark::Expiring(token) });
+        assert_eq!(FirstSlot::of(Some(&mark("4711@web-3", Some(DAY))), None, slot(20)), None);
     }
 }

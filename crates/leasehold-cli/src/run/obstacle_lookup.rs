@@ -4,15 +4,15 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread;
 
-/// A thread that looks when asked.
+/// A thread that looks up the obstacle when asked.
 #[derive(Debug)]
-pub(super) struct Lookout {
+pub(super) struct ObstacleLookup {
     ask: SyncSender<()>,
     seen: Receiver<Option<String>>,
 }
 
-impl Lookout {
-    /// Looks by `look`, which may block.
+impl ObstacleLookup {
+    /// Looks up the obstacle with this function, which may block.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -21,18 +21,18 @@ impl Lookout {
         let (ask, asked) = sync_channel(0);
         let (tell, seen) = channel();
         thread::Builder::new()
-            .name("lookout".to_owned())
+            .name("obstacle-lookup".to_owned())
             .spawn(move || while asked.recv().is_ok() && tell.send(look()).is_ok() {})?;
         Ok(Self { ask, seen })
     }
 
-    /// Asks for a look, unless one is in progress. Does not block.
+    /// Asks for a lookup, unless one is in progress. Does not block.
     pub(super) fn ask(&self) {
         let _ = self.ask.try_send(());
     }
 
-    /// The result of the last look, if it is new. Does not block.
-    pub(super) fn news(&self) -> Option<Option<String>> {
+    /// The result of the last lookup, if it is new. Does not block.
+    pub(super) fn latest(&self) -> Option<Option<String>> {
         self.seen.try_iter().last()
     }
 }
@@ -50,22 +50,22 @@ mod tests {
     fn who_asks_is_not_blocked_by_a_look_that_hangs() {
         let (started, starts) = channel();
         let (end, ends) = channel::<()>();
-        let lookout = Lookout::new(move || {
+        let lookup = ObstacleLookup::new(move || {
             started.send(()).unwrap();
             assert_ne!(ends.recv_timeout(PATIENCE), Err(RecvTimeoutError::Timeout));
             Some("held".to_owned())
         });
-        let lookout = lookout.unwrap();
+        let lookup = lookup.unwrap();
         let until = Instant::now() + PATIENCE;
         while starts.try_recv().is_err() {
-            assert!(Instant::now() < until, "no look was taken");
-            lookout.ask();
+            assert!(Instant::now() < until, "no lookup was made");
+            lookup.ask();
         }
-        lookout.ask();
-        assert_eq!(lookout.news(), None, "the look goes on");
+        lookup.ask();
+        assert_eq!(lookup.latest(), None, "the lookup continues");
         drop(end);
-        let seen = lookout.seen.recv_timeout(PATIENCE).unwrap();
+        let seen = lookup.seen.recv_timeout(PATIENCE).unwrap();
         assert_eq!(seen.as_deref(), Some("held"));
-        assert_eq!(lookout.news(), None, "asked while it was looking");
+        assert_eq!(lookup.latest(), None, "asked during a lookup");
     }
 }

@@ -9,23 +9,23 @@ use super::nothing::nothing_held;
 use super::shown::{shown_as_json, sorted, table};
 use crate::args::LsArgs;
 use crate::exit::{Exit, Failure};
-use crate::looks::{Look, Looks, Next, pause};
+use crate::poller::{Next, Poller, Snapshot, pause};
 use crate::screen::has_controls;
 use crate::table::Drawn;
 
 /// Shows the locks until a signal ends it, or nobody reads any more.
 pub(super) fn watch(args: &LsArgs) -> Result<Exit, Failure> {
-    let mut looks = Looks::begin(args.store.url.as_deref(), &args.pattern)?;
+    let mut poller = Poller::begin(args.store.url.as_deref(), &args.pattern)?;
     let screen = Screen::of_stdout();
-    let mut look = Some(looks.first()?);
+    let mut look = Some(poller.first()?);
     loop {
-        if let Some(Look { entries, .. }) = look {
+        if let Some(Snapshot { entries, .. }) = look {
             let entries = sorted(entries, args.sort);
             let (text, left_out) = match (args.json, entries.is_empty()) {
                 (true, _) => (shown_as_json(&entries)?, None),
                 (false, true) => (nothing_held(args), None),
                 (false, false) => {
-                    let Drawn { table, left_out } = table(&entries, looks.endless());
+                    let Drawn { table, left_out } = table(&entries, poller.endless());
                     (table, left_out)
                 }
             };
@@ -36,11 +36,11 @@ pub(super) fn watch(args: &LsArgs) -> Result<Exit, Failure> {
         if pause(args.every.every) == Next::End {
             return Ok(Exit::Done);
         }
-        look = looks.again()?;
+        look = poller.again()?;
     }
 }
 
-/// Where it is shown.
+/// The terminal that shows it.
 enum Screen {
     /// A terminal, on which each look replaces the one before.
     Redrawn,
@@ -63,7 +63,7 @@ impl Screen {
             Self::Redrawn | Self::Appended => write_out(&format!("{text}\n")),
         };
         match written {
-            Ok(()) => Ok(Next::Look),
+            Ok(()) => Ok(Next::Again),
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Next::End),
             Err(error) => Err(Failure::unprinted(&error)),
         }

@@ -10,21 +10,21 @@ use leasehold::clock::Moment;
 /// was delayed by others, for up to a second, is not worth a message.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What a store error says.
+/// An error of the store, for display.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct StoreError {
     text: String,
-    /// What stays the same while the error does.
+    /// The part that stays the same while the error does.
     gist: String,
 }
 
-impl From<String> for Trouble {
+impl From<String> for StoreError {
     fn from(text: String) -> Self {
         Self { gist: text.clone(), text }
     }
 }
 
-impl From<BackendError> for Trouble {
+impl From<BackendError> for StoreError {
     fn from(error: BackendError) -> Self {
         Self { gist: error.gist(), text: error.to_string() }
     }
@@ -32,15 +32,15 @@ impl From<BackendError> for Trouble {
 
 /// The errors of a wait, each of which is reported once.
 #[derive(Debug, Default)]
-pub(crate) struct Troubles {
+pub(crate) struct StoreErrors {
     failing_since: Option<Moment>,
     told: BTreeSet<String>,
 }
 
-impl Troubles {
+impl StoreErrors {
     /// The text of the current error, if the store has failed for a while and this error was not reported before.
-    pub(crate) fn news(&mut self, now: Moment, error: Option<Trouble>) -> Option<String> {
-        let Some(Trouble { text, gist }) = error else {
+    pub(crate) fn to_report(&mut self, now: Moment, error: Option<StoreError>) -> Option<String> {
+        let Some(StoreError { text, gist }) = error else {
             self.failing_since = None;
             return None;
         };
@@ -55,10 +55,10 @@ mod tests {
 
     #[test]
     fn an_error_that_lasts_is_told_once_and_another_one_too() {
-        let mut troubles = Troubles::default();
+        let mut errors = StoreErrors::default();
         let mut news = |second: u64, message: Option<&str>| {
             let now = Moment::ORIGIN + Duration::from_secs(second);
-            troubles.news(now, message.map(|message| message.to_owned().into()))
+            errors.to_report(now, message.map(|message| message.to_owned().into()))
         };
         for (second, message, told) in [
             (0, None, None),

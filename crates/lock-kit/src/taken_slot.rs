@@ -1,4 +1,4 @@
-//! What a store shows of a slot that was taken: whether it has run, or runs now.
+//! Looks up why a slot is taken: it has run, runs now, or is held for another reason.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::slot::Slot;
 
 /// A slot that another machine has taken, and what the store shows of it.
 ///
-/// The lock of the slot is looked at first, and then the lock of the job. While the slot runs, the job is held by a run that
+/// The lock of the slot is read first, and then the lock of the job. While the slot runs, the job is held by a run that
 /// [names it](Slot::why), from before the slot is marked until after.
 #[derive(Clone, Debug)]
-pub(crate) struct Taken {
+pub(crate) struct TakenSlot {
     /// The name of the job.
     pub(crate) job: String,
     /// The slot.
@@ -24,9 +24,9 @@ pub(crate) struct Taken {
     pub(crate) by: Option<Holder>,
 }
 
-impl Taken {
+impl TakenSlot {
     /// How long the store may take to show a lock.
-    pub(crate) const LOOK_WITHIN: Duration = Duration::from_secs(1);
+    pub(crate) const READ_WITHIN: Duration = Duration::from_secs(1);
 
     /// Why the slot is not run here. `mark` and `job` are what the store shows of the two locks, in this order; `None` if it shows
     /// nothing.
@@ -39,7 +39,7 @@ impl Taken {
         Skipped { job: self.job, slot: Some(self.slot), reason, holder }
     }
 
-    /// Who holds the job, without the slot, if that is a run of this slot.
+    /// The holder of the job, without the slot, if that is a run of this slot.
     fn run_of_slot(&self, job: Entry) -> Option<Holder> {
         let Holder::Leasehold { note, tokens } = job.holder else { return None };
         let (slot, why) = Slot::of_why(note.why())?;
@@ -69,7 +69,7 @@ mod tests {
         let runs = runs.map(|slot| slot.parse::<Slot>().unwrap().why("the report"));
         let job = runs.map(|why| held("nightly", 6, &why, HOUR));
         let by = mark.as_ref().map(|entry| entry.holder.clone());
-        Taken { job: "nightly".to_owned(), slot, at_least, by }.skipped(mark, job)
+        TakenSlot { job: "nightly".to_owned(), slot, at_least, by }.skipped(mark, job)
     }
 
     #[test]

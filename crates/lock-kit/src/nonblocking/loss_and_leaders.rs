@@ -1,4 +1,4 @@
-//! What is different in async code: a wait for a loss is dropped, work is stopped, and leaders are a stream.
+//! Waiting for a loss, and leaders, in async code: waits are dropped, work is stopped, and leaders are a stream.
 
 use std::future::pending;
 use std::ops::ControlFlow;
@@ -136,10 +136,10 @@ impl Leadership {
 }
 
 impl Leaders {
-    /// What [`changed`](Self::changed) returns, again and again.
+    /// The results of [`changed`](Self::changed).
     ///
     /// # Errors
-    /// Each item may be an error of [`changed`](Self::changed). The stream goes on after it, but ends after `Closed`.
+    /// Each item may be an error of [`changed`](Self::changed). The stream continues after it, but ends after `Closed`.
     pub fn into_stream(self) -> impl Stream<Item = Result<Option<Leader>, ObserveError>> + Send {
         unfold(self, async |mut leaders| Some((leaders.next_change().await?, leaders)))
     }

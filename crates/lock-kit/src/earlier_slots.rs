@@ -1,4 +1,4 @@
-//! The slots before one: those that nobody has run are reported.
+//! Finds missed slots: the slots before one that nobody has run.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,16 +8,16 @@ use crate::slot::{Mark, Slot};
 
 /// Which slots a schedule has before the one that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Earlier {
+pub(crate) enum EarlierSlots {
     /// One each time this much time has passed.
     Every(Duration),
     /// These.
     Slots(Vec<Slot>),
 }
 
-impl Earlier {
-    /// How many of them are looked at. Chosen: nobody reads more.
-    pub(crate) const LOOKED_AT_MAX: usize = 100;
+impl EarlierSlots {
+    /// How many of them are checked. Chosen: nobody reads more.
+    pub(crate) const CHECKED_MAX: usize = 100;
 
     /// The slots before this one, and the locks that mark them, latest first. Those that may be forgotten are left out.
     ///
@@ -33,7 +33,7 @@ impl Earlier {
         let slots = self.slots(slot)?;
         let mark = |slot| Mark::of(job, slot, retain, now).ok().map(|mark| (slot, mark.name));
         let named = |(slot, name): (Slot, String)| Ok((slot, name.parse()?));
-        slots.into_iter().take(Self::LOOKED_AT_MAX).map_while(mark).map(named).collect()
+        slots.into_iter().take(Self::CHECKED_MAX).map_while(mark).map(named).collect()
     }
 
     fn slots(&self, slot: Slot) -> Result<Vec<Slot>, Invalid> {
@@ -52,7 +52,7 @@ impl Slot {
     /// `Invalid`, which says what to change.
     pub fn check(self, retain: Duration, every: Option<Duration>, previous: &[Self]) -> Result<(), Invalid> {
         Mark::of("job", self, retain, SystemTime::now())?;
-        let earlier = every.map_or_else(|| Earlier::Slots(previous.to_vec()), Earlier::Every);
+        let earlier = every.map_or_else(|| EarlierSlots::Slots(previous.to_vec()), EarlierSlots::Every);
         earlier.slots(self).map(drop)
     }
 }
@@ -64,7 +64,7 @@ fn every(span: Duration, slot: Slot) -> Result<Vec<Slot>, Invalid> {
         return Err(Invalid::new("time between slots", given, problem, "give a duration such as 1h"));
     }
     let earlier = std::iter::successors(slot.earlier(span), |slot| slot.earlier(span));
-    Ok(earlier.take(Earlier::LOOKED_AT_MAX).collect())
+    Ok(earlier.take(EarlierSlots::CHECKED_MAX).collect())
 }
 
 fn latest_first(slots: &[Slot], slot: Slot) -> Result<Vec<Slot>, Invalid> {
@@ -88,7 +88,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn before(earlier: &Earlier, retain: Duration) -> Result<Vec<String>, Invalid> {
+    fn before(earlier: &EarlierSlots, retain: Duration) -> Result<Vec<String>, Invalid> {
         let this = slot("2026-11-21T03:00");
         let slots = earlier.before("nightly", this, retain, this.time())?;
         Ok(slots.into_iter().map(|(_, mark)| mark.to_string()).collect())
@@ -97,9 +97,10 @@ mod tests {
     #[test]
     fn earlier_slots_go_back_to_those_that_may_be_forgotten() {
         let names = |hours: &[&str]| Ok(hours.iter().map(|hour| format!("nightly@2026-11-{hour}:00:00Z")).collect());
-        assert_eq!(before(&Earlier::Every(HOUR), 2 * HOUR), names(&["21T02", "21T01"]));
-        assert_eq!(before(&Earlier::Every(Duration::from_secs(1)), 24 * HOUR).unwrap().len(), 100);
-        let weekdays = Earlier::Slots(["2026-11-19T03:00", "2026-11-20T03:00", "2026-11-20T03:00"].map(slot).to_vec());
+        assert_eq!(before(&EarlierSlots::Every(HOUR), 2 * HOUR), names(&["21T02", "21T01"]));
+        assert_eq!(before(&EarlierSlots::Every(Duration::from_secs(1)), 24 * HOUR).unwrap().len(), 100);
+        let weekdays =
+            EarlierSlots::Slots(["2026-11-19T03:00", "2026-11-20T03:00", "2026-11-20T03:00"].map(slot).to_vec());
         assert_eq!(before(&weekdays, 72 * HOUR), names(&["20T03", "19T03"]));
         assert_eq!(before(&weekdays, 24 * HOUR), names(&["20T03"]));
     }
@@ -107,9 +108,9 @@ mod tests {
     #[test]
     fn what_is_no_earlier_slot_is_refused() {
         for (earlier, words) in [
-            (Earlier::Every(Duration::ZERO), "whole seconds"),
-            (Earlier::Every(Duration::from_millis(1500)), "\"1s 500ms\""),
-            (Earlier::Slots(vec![slot("2026-11-21T03:00")]), "it is not before 2026-11-21T03:00:00Z"),
+            (EarlierSlots::Every(Duration::ZERO), "whole seconds"),
+            (EarlierSlots::Every(Duration::from_millis(1500)), "\"1s 500ms\""),
+            (EarlierSlots::Slots(vec![slot("2026-11-21T03:00")]), "it is not before 2026-11-21T03:00:00Z"),
         ] {
             let error = before(&earlier, HOUR).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");

@@ -5,36 +5,36 @@ use std::time::Duration;
 use lock_core::station::Input;
 use lock_core::{Ability, Lease, Lost, Moment, Note, Renewed};
 
-use crate::ports::Ports;
+use crate::client_context::ClientContext;
 use crate::proof::Proof;
 use crate::site::{Driver, Site};
 use crate::sync::Arc;
 
 /// A request to the store about one hold. The station gets the answer.
-pub struct Inquiry<'a, D: Driver> {
+pub struct HoldCall<'a, D: Driver> {
     site: &'a Arc<Site<D>>,
     proof: &'a Proof,
     asked_at: Moment,
 }
 
-impl<'a, D: Driver> Inquiry<'a, D> {
+impl<'a, D: Driver> HoldCall<'a, D> {
     /// Begins to ask. Send the request right after this.
     ///
     /// # Errors
     /// `Lost` if the hold has already ended.
     pub(crate) fn new(site: &'a Arc<Site<D>>, proof: &'a Proof) -> Result<Self, Lost> {
         proof.check()?;
-        Ok(Self { site, proof, asked_at: site.ports().clock.now() })
+        Ok(Self { site, proof, asked_at: site.context().clock.now() })
     }
 
     /// The way to the store.
-    pub fn ports(&self) -> &'a Ports<D> {
-        self.site.ports()
+    pub fn context(&self) -> &'a ClientContext<D> {
+        self.site.context()
     }
 
     /// Whether the store can say who revoked a lease.
     pub fn may_know_by_whom(&self) -> bool {
-        self.ports().policy.store.abilities.contains(&Ability::Inspect)
+        self.context().policy.store.abilities.contains(&Ability::Inspect)
     }
 
     /// The lease of the hold.
@@ -49,7 +49,7 @@ impl<'a, D: Driver> Inquiry<'a, D> {
 
     /// How long the request may take.
     pub fn within(&self) -> Duration {
-        self.site.ports().policy.within(self.lease().terms.ttl)
+        self.site.context().policy.within(self.lease().terms.ttl)
     }
 
     /// The store has the lease no more: the station loses it, to whom revoked it if that is known.

@@ -1,13 +1,13 @@
-//! What a flush waits for: the work that was handed over before it.
+//! Epochs of work: what a flush waits for.
 
 use std::sync::{Arc, OnceLock};
 
-/// The time between one flush and the next, which all work of that time keeps alive. When it is dropped, the flush at its
-/// end is answered, by dropping what it was given. What follows from the work belongs to the next one.
-pub(crate) struct Generation<F>(OnceLock<(F, Arc<Self>)>);
+/// The time between two flushes. Work holds an `Arc` of the epoch in which it was queued; when the last one is dropped, the flush
+/// that ended the epoch is answered, by dropping what it was given. What follows from the work belongs to the next epoch.
+pub(crate) struct FlushEpoch<F>(OnceLock<(F, Arc<Self>)>);
 
-impl<F> Generation<F> {
-    /// Ends this generation, and returns the next one. This one keeps that one alive, so a flush waits for all work before.
+impl<F> FlushEpoch<F> {
+    /// Ends this epoch, and returns the next one. It keeps the next one alive, so a flush waits for all earlier work.
     pub(crate) fn flush(&self, flushed: F) -> Arc<Self> {
         let next = Arc::default();
         _ = self.0.set((flushed, Arc::clone(&next)));
@@ -15,7 +15,7 @@ impl<F> Generation<F> {
     }
 }
 
-impl<F> Default for Generation<F> {
+impl<F> Default for FlushEpoch<F> {
     fn default() -> Self {
         Self(OnceLock::new())
     }
@@ -33,11 +33,11 @@ mod tests {
 
     #[test]
     fn a_flush_waits_for_all_work_before_it_and_none_after() {
-        let (mut generation, flushes) = (Arc::<Generation<_>>::default(), [(); 3].map(|()| channel()));
+        let (mut epoch, flushes) = (Arc::<FlushEpoch<_>>::default(), [(); 3].map(|()| channel()));
         let (mut work, mut flushed) = (Vec::new(), Vec::new());
         for (sender, receiver) in flushes {
-            work.push(Arc::clone(&generation));
-            generation = generation.flush(sender);
+            work.push(Arc::clone(&epoch));
+            epoch = epoch.flush(sender);
             flushed.push(receiver);
         }
         work.remove(1);

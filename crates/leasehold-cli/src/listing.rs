@@ -18,7 +18,7 @@ use self::shown::{shown_as_json, sorted, table};
 use crate::args::{LsArgs, ShowArgs};
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
-use crate::looks::Looks;
+use crate::poller::Poller;
 use crate::report::{json, print};
 use crate::screen::width;
 use crate::store::Store;
@@ -28,12 +28,12 @@ pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
     if args.watch {
         return live::watch(args);
     }
-    let mut looks = Looks::begin(args.store.url.as_deref(), &args.pattern)?;
-    let entries = sorted(looks.first()?.entries, args.sort);
+    let mut poller = Poller::begin(args.store.url.as_deref(), &args.pattern)?;
+    let entries = sorted(poller.first()?.entries, args.sort);
     match (args.json, entries.is_empty()) {
         (true, _) => print(&shown_as_json(&entries)?),
         (false, true) => print(&nothing_held(args)),
-        (false, false) => print(&table(&entries, looks.endless()).to_string()),
+        (false, false) => print(&table(&entries, poller.endless()).to_string()),
     }
 }
 
