@@ -7,6 +7,7 @@ use lock_core::{BackendError, Effect, ErrorKind, Limit, Mode, Operation, to_the_
 
 use crate::BACKEND;
 use crate::cluster::Redirect;
+use crate::hash_slot::HashSlot;
 
 /// What to do if no server answers.
 pub(crate) const SEE_THERE: &str = "check that the server runs at this address";
@@ -173,6 +174,12 @@ impl Failure {
     pub(crate) fn tells_no(field: &str, server: &str) -> Self {
         let message = format!("{server} reports no {field} in its INFO");
         Self::new(ErrorKind::Unsupported, Effect::None, message).remedy(MISSING)
+    }
+
+    /// The keys of a lock are on their way, or the servers do not agree yet on where they are.
+    pub(crate) fn moving(hash_slot: HashSlot) -> Self {
+        let message = format!("the hash slot {hash_slot} is moving to another primary");
+        Self::new(ErrorKind::Unavailable, Effect::None, message).remedy("wait until it has moved")
     }
 
     pub(crate) fn other_kind() -> Self {

@@ -26,6 +26,8 @@
 //! (threads: `socket`, `slots` and `stack` are its connections) · `probe` (whether a pool and a URL lead to the same server) · `init`
 //! (a deployment that is new) · `node` (a Redis as a node of a quorum).
 
+#![cfg_attr(feature = "async", expect(clippy::duplicate_mod, reason = "what both forms share is compiled in each"))]
+
 mod address;
 pub mod blocking;
 #[cfg(feature = "dev")]

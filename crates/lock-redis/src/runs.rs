@@ -137,14 +137,14 @@ mod tests {
     use super::*;
     use crate::script::Counting;
     use crate::server::server_info::ServerInfo;
-    use crate::wire::{Line, Question, Wire};
+    use crate::wire::{Attempt, Line, Question, Wire};
 
     const STORED: &ServerInfo = &ServerInfo::assumed(Counting::Stored);
     const CLOCK: &ServerInfo = ServerInfo::UNKNOWN;
 
     fn asked<Q: Question>(question: Q, server_info: &ServerInfo) -> Call {
         let wire = Wire { server: "redis://h".into(), ..Wire::handed_in() };
-        question.call(Line { wire: &wire, server_info, first: None }).ok().unwrap()
+        question.call(Line { wire: &wire, server_info, attempt: Attempt::default() }).ok().unwrap()
     }
 
     fn acquire(name: &str) -> Call {

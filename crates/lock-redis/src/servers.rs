@@ -8,7 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use lock_core::{
-    Ability, BackendError, Capabilities, Durability, EventSink, Isolation, Operation, Prefix, Renewed, Waiting,
+    Ability, BackendError, Capabilities, Durability, EventSink, Isolation, LockName, Operation, Prefix, Renewed,
+    Waiting,
 };
 
 use crate::cluster::Topology;
@@ -73,6 +74,14 @@ impl<S: Source> Servers<S> {
         match self {
             Self::One(server) => &server.wire,
             Self::Many(many) => &many.wire,
+        }
+    }
+
+    /// The server that has a lock, if it is known. Otherwise the request finds out why it is not.
+    pub(crate) fn server_of(&self, name: &LockName) -> Option<Arc<Server<S>>> {
+        match self {
+            Self::One(server) => Some(Arc::clone(server)),
+            Self::Many(many) => many.node(&many.primary(name)?).ok(),
         }
     }
 

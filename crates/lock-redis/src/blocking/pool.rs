@@ -15,7 +15,7 @@ use crate::connect::{CONNECT_WITHIN, bound};
 use crate::failure::Failure;
 use crate::probe::Probe;
 use crate::server::server_info::ServerInfo;
-use crate::servers::Server;
+use crate::servers::{Server, Servers};
 use crate::span::Span;
 use crate::target::Target;
 use crate::wire::Wire;
@@ -37,19 +37,20 @@ impl Redis {
 
     fn try_pooled(pool: Pool, config: &RedisConfig) -> Result<Self, Failure> {
         let own = Server::of(Target::of_a_pool(config)?, config);
-        let warnings = super::first_greeting(&own, config)?;
+        let (own, warnings) = super::client::connected(own, config)?;
         let source = Source::Lent(Arc::new(pool), own.source.stack().cloned());
         let pooled = Server { wire: own.wire.clone(), source };
         let probe = Probe::new()?;
         own.answer(&probe.leave(), Span::from_now(CONNECT_WITHIN))?;
         pooled.answer(&probe.take(), Span::from_now(CONNECT_WITHIN))?;
-        Ok(Self { warnings, ..Self::one(pooled) })
+        Ok(Self::over(Servers::one(pooled), warnings))
     }
 }
 
 impl From<Pool> for Redis {
     fn from(pool: Pool) -> Self {
-        Self::one(Server { wire: Wire::handed_in(), source: Source::Lent(Arc::new(pool), None) })
+        let source = Source::Lent(Arc::new(pool), None);
+        Self::over(Servers::one(Server { wire: Wire::handed_in(), source }), Vec::new())
     }
 }
 

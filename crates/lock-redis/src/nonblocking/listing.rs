@@ -1,14 +1,14 @@
-//! Listing locks.
+//! Listing the locks of one server. Compiled for threads as well.
 
-use futures_util::future::try_join_all;
 use lock_core::inspect::{Page, Query};
 
-use super::source::Source;
+use super::{Source, both};
 use crate::failure::Failure;
 use crate::requests::look::{SCANS_PER_PAGE, Scan, entries, next_looks};
 use crate::servers::Server;
 use crate::span::Span;
 
+#[both]
 impl Server<Source> {
     /// Some of the held locks that match.
     pub(super) async fn page(&self, query: &Query, span: Span) -> Result<Page, Failure> {
@@ -18,13 +18,11 @@ impl Server<Source> {
             let (names, next) = self.answer(&scan, span).await?;
             let mut rest = names.as_slice();
             while !rest.is_empty() {
-                let looks = next_looks(&self.wire, rest).map(async |look| {
-                    let seen = self.answer(&look, span).await?;
-                    Ok::<_, Failure>((seen.len(), entries(look.0, seen)))
-                });
-                for (looked_at, found) in try_join_all(looks).await? {
-                    rest = rest.get(looked_at..).unwrap_or_default();
-                    page.entries.extend(found);
+                let looks: Vec<_> = next_looks(&self.wire, rest).collect();
+                for (look, seen) in looks.iter().zip(self.answer_each(&looks, span).await) {
+                    let seen = seen?;
+                    rest = rest.get(seen.len()..).unwrap_or_default();
+                    page.entries.extend(entries(look.0, seen));
                 }
             }
             page.next = next;

@@ -34,7 +34,7 @@ impl Redis {
 
     async fn try_pooled(pool: deadpool_redis::Pool, config: &RedisConfig) -> Result<Self, Failure> {
         let own = Server::of(Target::of_a_pool(config)?, config);
-        let (own, warnings) = super::connected(own, config).await?;
+        let (own, warnings) = super::client::connected(own, config).await?;
         let source = Source::Lent(Arc::new(pool), own.source.link().cloned());
         let pooled = Server { wire: own.wire.clone(), source };
         let probe = Probe::new()?;

@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
     use crate::server::server_info::ServerInfo;
-    use crate::wire::Wire;
+    use crate::wire::{Attempt, Wire};
 
     /// Two incarnations keep their leases in different orders: after the cursor of another one, a lease may be missed.
     #[test]
@@ -116,7 +116,7 @@ mod tests {
         let wire = Wire::handed_in();
         let [here, elsewhere] =
             ["1", "2"].map(|run_id| ServerInfo { run_id: run_id.to_owned(), ..ServerInfo::UNKNOWN.clone() });
-        let at = |server_info| Line { wire: &wire, server_info, first: None };
+        let at = |server_info| Line { wire: &wire, server_info, attempt: Attempt::default() };
         let (name, by) = ("a".parse().unwrap(), Note::from_wire("1@ops"));
         let mut search = Revocation::new(&name, FencingToken::new(7).unwrap(), &by);
         let step = search.read(at(&here), Value::BulkString(b"42".to_vec())).ok().unwrap();

@@ -171,7 +171,7 @@ impl Question for &ReleaseRequest {
     const OPERATION: Operation = Operation::Release;
     const RETRY: Retry = Retry::Once;
 
-    fn call(&self, Line { wire, server_info, first }: Line<'_>) -> Result<Call, Failure> {
+    fn call(&self, Line { wire, server_info, attempt }: Line<'_>) -> Result<Call, Failure> {
         let keys = wire.keys(&self.name);
         let script = if self.keep.is_some() { &script::KEEP } else { &script::RELEASE };
         let script = script.counting(server_info.counting);
@@ -183,7 +183,7 @@ impl Question for &ReleaseRequest {
             Certainty::Unknown => call.alone(),
         };
         // The first attempt may have handed the lock over, at a server whose data is lost.
-        let evidence = if first.is_some() { Evidence::Nothing } else { self.evidence };
+        let evidence = if attempt.first.is_some() { Evidence::Nothing } else { self.evidence };
         let call = call.arg(of_owner(self.owner));
         let call = match (self.keep, self.certainty, server_info.failover.on(), evidence) {
             (Some(time), ..) => call.arg(of_owner(self.owner.kept())).arg(keep_for(time)),
@@ -268,14 +268,14 @@ mod tests {
     use crate::failover::Failover;
     use crate::script::Counting;
     use crate::server::server_info::ServerInfo;
-    use crate::wire::Wire;
+    use crate::wire::{Attempt, Wire};
 
     fn read_as<Q: Question>(question: Q, reply: Value) -> Result<Q::Answer, Failure> {
         let wire = Wire { server: "redis://h".into(), ..Wire::handed_in() };
         let (run_id, replid) = (String::new(), String::new());
         let counting = Counting::Stored;
         let server_info = ServerInfo { run_id, replid, counting, ..ServerInfo::UNKNOWN.clone() };
-        question.read(Line { wire: &wire, server_info: &server_info, first: None }, reply)
+        question.read(Line { wire: &wire, server_info: &server_info, attempt: Attempt::default() }, reply)
     }
 
     /// The first attempt may have handed the lock over, at a server whose data is gone.
@@ -288,8 +288,8 @@ mod tests {
         let (name, terms) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT));
         let (certainty, evidence) = (Certainty::Answered, Evidence::ValidHold);
         let request = ReleaseRequest { name, owner: owner(1), terms, certainty, keep: None, evidence };
-        for (first, is_doubtful) in [(None, false), (Some(&broke), true)] {
-            let call = (&request).call(Line { wire: &wire, server_info: &server_info, first }).ok().unwrap();
+        for (attempt, is_doubtful) in [(Attempt::default(), false), (Attempt::after(&broke), true)] {
+            let call = (&request).call(Line { wire: &wire, server_info: &server_info, attempt }).ok().unwrap();
             assert_eq!(call.parts().last() == Some(b"doubtful"), is_doubtful);
             assert_eq!(call.many.is_none(), is_doubtful);
         }

@@ -34,8 +34,9 @@ pub(crate) struct Call {
 }
 
 /// Whether a server owns the keys of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ownership {
+    #[default]
     Owned,
     /// Their hash slot is moving there, and the server runs the command only if it is asked to.
     Moving,
