@@ -10,6 +10,9 @@ mod listening;
 mod listing;
 #[cfg(feature = "r2d2")]
 mod pool;
+#[cfg(feature = "r2d2")]
+#[path = "nonblocking/pooled.rs"]
+mod pooled;
 mod renewal;
 mod server;
 mod slots;
@@ -31,7 +34,7 @@ use crate::span::Span;
 use crate::target::Target;
 use crate::wire::Question;
 
-pub(crate) use self::source::Source;
+pub(crate) use self::stack::Stack as Connections;
 
 #[cfg(feature = "r2d2")]
 pub use self::pool::{Pool, SocketTimeouts};
@@ -49,17 +52,17 @@ pub use self::pool::{Pool, SocketTimeouts};
 /// again, and waiters ask again, but `try_acquire` fails with an unknown outcome. So block signals in threads that use locks, and
 /// handle them in another one.
 pub struct Redis {
-    servers: Servers<Source>,
+    servers: Servers<Connections>,
     warnings: Vec<String>,
 }
 
 impl Redis {
-    fn over(servers: Servers<Source>, warnings: Vec<String>) -> Self {
+    fn over(servers: Servers<Connections>, warnings: Vec<String>) -> Self {
         Self { servers, warnings }
     }
 
     /// All servers.
-    pub(crate) fn each(&self) -> Result<Vec<Serving<Source>>, BackendError> {
+    pub(crate) fn each(&self) -> Result<Vec<Serving<Connections>>, BackendError> {
         self.servers.each().map_err(|failure| failure.into_error(Operation::Connect))
     }
 
@@ -72,7 +75,7 @@ impl Redis {
     }
 
     /// Asks for the map, or waits for the thread that does. Whether that helped shows in the map.
-    fn refresh(&self, many: &Many<Source>, span: Span) {
+    fn refresh(&self, many: &Many<Connections>, span: Span) {
         _ = many.directory.refresh(span);
     }
 }

@@ -9,6 +9,8 @@ mod listing;
 mod live;
 #[cfg(feature = "deadpool")]
 mod pool;
+#[cfg(feature = "deadpool")]
+mod pooled;
 mod server;
 mod silence;
 mod source;
@@ -28,15 +30,14 @@ use tokio::time::{sleep, timeout_at};
 use crate::failure::Failure;
 use crate::requests::renewal::Renewal;
 use crate::routing::PAUSE;
-use crate::servers::{Many, Servers, Source as _, renewed};
+use crate::servers::{Many, Servers, renewed};
 use crate::span::Span;
 use crate::wire::Question;
 
-pub(crate) use self::source::Source;
+pub(crate) use self::link::Link as Connections;
 
-/// The user's pool.
 #[cfg(feature = "deadpool")]
-pub use deadpool_redis::Pool;
+pub use self::pool::Pool;
 
 /// A Redis, used from tokio over one connection of its own to each server, or through the user's client.
 ///
@@ -45,14 +46,14 @@ pub use deadpool_redis::Pool;
 /// also reads the server's clock, since such a client does not show when it has reconnected. Waiters poll; those of a
 /// pool are notified if the pool comes with a URL (`Redis::pooled`).
 pub struct Redis {
-    servers: Servers<Source>,
+    servers: Servers<Connections>,
     /// One task asks for the map of a cluster at a time.
     refreshing: Mutex<()>,
     warnings: Vec<String>,
 }
 
 impl Redis {
-    fn over(servers: Servers<Source>, warnings: Vec<String>) -> Self {
+    fn over(servers: Servers<Connections>, warnings: Vec<String>) -> Self {
         Self { servers, refreshing: Mutex::default(), warnings }
     }
 
@@ -80,7 +81,7 @@ impl Redis {
     }
 
     /// Asks for the map, or waits for the task that does. Whether that helped shows in the map.
-    async fn refresh(&self, many: &Many<Source>, span: Span) {
+    async fn refresh(&self, many: &Many<Connections>, span: Span) {
         let refresh = async {
             let _one_at_a_time = self.refreshing.lock().await;
             let directory = Arc::clone(&many.directory);

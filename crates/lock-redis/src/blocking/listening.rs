@@ -30,7 +30,7 @@ impl Redis {
         span: Span,
     ) -> Result<Option<A>, Failure> {
         let server = self.servers.server_of(name);
-        let stack = server.as_ref().and_then(|server| server.source.stack());
+        let stack = server.as_ref().and_then(|server| server.source.own());
         let Some(stack) = stack.filter(|stack| stack.hears_nothing()) else { return Ok(None) };
         let answer = ask()?;
         if is_over(&answer) {

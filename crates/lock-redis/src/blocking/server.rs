@@ -3,8 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use super::source::Source;
-use super::stack::{Asks, Heard};
+use super::stack::{Asks, Heard, Stack};
 use crate::RedisConfig;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, has_forgotten_the_script};
@@ -18,11 +17,11 @@ use crate::servers::Server;
 use crate::span::Span;
 use crate::wire::{Attempt, Call, Line, Question, Retry, load};
 
-impl Server<Source> {
+impl Server<Stack> {
     /// Connects, if there is no connection yet, and returns warnings about the server. Refuses one that cannot wait for its disk, if it
     /// has to.
     pub(super) fn greet(&self, config: &RedisConfig) -> Result<Vec<String>, Failure> {
-        let Some(stack) = self.source.stack() else { return Ok(Vec::new()) };
+        let Some(stack) = self.source.own() else { return Ok(Vec::new()) };
         let warnings = warnings(config, &*stack.greet(Span::from_now(CONNECT_WITHIN))?);
         if let Some(check) = disk_check(config.copies()) {
             self.answer(&check, Span::from_now(CONNECT_WITHIN))?;
@@ -52,7 +51,7 @@ impl Server<Source> {
             let line = Line { wire: &self.wire, server_info, attempt: Attempt::default() };
             questions.iter().map(|question| line.call(question, span.until)).collect()
         };
-        let heard = match self.source.stack().filter(|_| questions.len() > 1) {
+        let heard = match self.source.own().filter(|_| questions.len() > 1) {
             Some(stack) => stack.ask_each(&calls, span),
             None => None,
         };

@@ -3,17 +3,20 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use lock_core::RequestOrder;
 use lock_host::{Clock, HostClock};
 use redis::{RedisResult, Value};
 
 use super::listener::Listener;
 use super::slots::{self, Outcome, Slots};
 use super::socket::{Socket, connect};
+use super::source::Lender;
 use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, SOCKET_TIMEOUT_MIN};
 use crate::failure::{Failure, Fate, Scene, Stage};
 use crate::server::server_info::ServerInfo;
+use crate::servers::Own;
 use crate::span::Span;
 use crate::target::Target;
 use crate::wire::{Call, Ownership};
@@ -63,23 +66,42 @@ pub(crate) type AsksEach<'a> = dyn Fn(&ServerInfo) -> Result<Vec<Call>, Failure>
 
 type Slot<'a> = slots::Slot<'a, Box<Socket>, Option<Request>, Heard>;
 
-impl Stack {
-    /// Connections on one of which the server's messages arrive, if there is a channel.
-    pub(crate) fn new(target: Target, channel: Option<Arc<Channel>>) -> Self {
+impl Own for Stack {
+    type Lender = dyn Lender;
+    const LISTEN_LATE: bool = true;
+
+    fn new(target: Target, channel: Option<Arc<Channel>>) -> Self {
         let slots: Slots<Box<Socket>, _, _> =
             Slots::new(CONNECTIONS_MAX, |oldest, newest| oldest.used_at + KEPT_FOR < newest.used_at);
         let listener = channel.map(|channel| Listener::new(target.clone(), channel));
         Self { target, slots, known: Mutex::default(), listener }
     }
 
+    fn another(&self) -> Self {
+        Self::new(self.target.clone(), None)
+    }
+
+    fn order(_lender: Option<&dyn Lender>) -> RequestOrder {
+        RequestOrder::Unordered
+    }
+
+    fn forget_verified(&self) {
+        self.known().iter().for_each(|server_info| server_info.forget_verified());
+    }
+
+    fn listens(&self) -> bool {
+        self.listener.as_ref().is_some_and(Listener::is_started)
+    }
+
+    fn listen_in_time(&self) {
+        self.listener.iter().for_each(Listener::wished_for);
+    }
+}
+
+impl Stack {
     /// Whether nobody has waited yet, but could be notified.
     pub(crate) fn hears_nothing(&self) -> bool {
         self.listener.as_ref().is_some_and(|listener| !listener.is_started())
-    }
-
-    /// Whether somebody has waited, and is notified.
-    pub(crate) fn listens(&self) -> bool {
-        self.listener.as_ref().is_some_and(Listener::is_started)
     }
 
     /// Somebody waits to be told.
@@ -88,23 +110,6 @@ impl Stack {
             // The subscription takes two steps; then the claim has to be sent again.
             listener.needed((span.at_most(CONNECT_WITHIN).left() / 3).max(SOCKET_TIMEOUT_MIN));
         }
-    }
-
-    /// Somebody waits, and polls meanwhile; or a lease lasts, and its holder should be told of a revocation.
-    pub(crate) fn listen_in_time(&self) {
-        if let Some(listener) = &self.listener {
-            listener.wished_for();
-        }
-    }
-
-    /// Other connections to the same server, without notifications.
-    pub(crate) fn another(&self) -> Self {
-        Self::new(self.target.clone(), None)
-    }
-
-    /// A hash slot has left the server.
-    pub(crate) fn forget_verified(&self) {
-        self.known().iter().for_each(|server_info| server_info.forget_verified());
     }
 
     /// Makes the first connection.

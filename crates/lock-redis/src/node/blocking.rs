@@ -7,6 +7,6 @@ use lock_forms::blocking as both;
 
 use super::ask::{Whole, parts};
 use super::open;
-use crate::blocking::{Source, large};
+use crate::blocking::{Connections, large};
 
 pub use redis_node::RedisNode;

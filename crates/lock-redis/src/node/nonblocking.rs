@@ -6,6 +6,6 @@ use lock_forms::nonblocking as both;
 
 use super::ask::{Whole, parts};
 use super::open;
-use crate::nonblocking::{Source, large};
+use crate::nonblocking::{Connections, large};
 
 pub use redis_node::RedisNode;

@@ -17,7 +17,6 @@ use super::{Redis, both};
 use crate::failure::Failure;
 use crate::requests::look::WhoHolds;
 use crate::requests::revocation::{Revocation, RevokedBy};
-use crate::servers::Source as _;
 use crate::servers::listing::Listing;
 use crate::span::Span;
 use crate::wire::Question;

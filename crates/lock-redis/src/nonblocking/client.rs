@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lock_core::{BackendError, Invalid, Operation};
 
-use super::{Redis, Source, both, in_background, pause};
+use super::{Connections, Redis, both, in_background, pause};
 use crate::RedisConfig;
 use crate::connect::{CONNECT_WITHIN, explain};
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ impl Redis {
     /// Asks one server after another, until one has answered.
     pub(super) async fn follow<Q: Question + Sync>(
         &self,
-        many: &Many<Source>,
+        many: &Many<Connections>,
         mut routing: Routing<'_>,
         question: &Q,
         span: Span,
@@ -89,9 +89,9 @@ impl Redis {
 /// Connects to the only server of a client. If that fails, says whether that is because of TLS.
 #[both]
 pub(super) async fn connected(
-    mut server: Server<Source>,
+    mut server: Server<Connections>,
     config: &RedisConfig,
-) -> Result<(Server<Source>, Vec<String>), Failure> {
+) -> Result<(Server<Connections>, Vec<String>), Failure> {
     match server.greet(config).await {
         Ok(warnings) => {
             if !server.hears() {
@@ -108,7 +108,7 @@ pub(super) async fn connected(
 
 /// Whether waiters of the first server that can be used are notified, and warnings about it.
 #[both]
-async fn first_contact(many: &Arc<Many<Source>>) -> Result<(bool, Vec<String>), Failure> {
+async fn first_contact(many: &Arc<Many<Connections>>) -> Result<(bool, Vec<String>), Failure> {
     let mut patience = Patience::within(Span::from_now(CONNECT_WITHIN));
     loop {
         match contact(many).await {
@@ -120,7 +120,7 @@ async fn first_contact(many: &Arc<Many<Source>>) -> Result<(bool, Vec<String>), 
 }
 
 #[both]
-async fn contact(many: &Arc<Many<Source>>) -> Result<(bool, Vec<String>), Failure> {
+async fn contact(many: &Arc<Many<Connections>>) -> Result<(bool, Vec<String>), Failure> {
     let asked = Arc::clone(many);
     in_background(move || asked.find()).await?;
     let mut last = None;

@@ -2,14 +2,14 @@
 
 use lock_core::inspect::{Page, Query};
 
-use super::{Source, both};
+use super::{Connections, both};
 use crate::failure::Failure;
 use crate::requests::look::{SCANS_PER_PAGE, Scan, entries, next_looks};
 use crate::servers::Server;
 use crate::span::Span;
 
 #[both]
-impl Server<Source> {
+impl Server<Connections> {
     /// Some of the held locks that match.
     pub(super) async fn page(&self, query: &Query, span: Span) -> Result<Page, Failure> {
         let mut page = Page { entries: Vec::new(), next: query.cursor.clone() };

@@ -7,7 +7,8 @@ use futures_util::future::{Either, FutureExt, TryFutureExt, join_all, ready};
 use redis::{RedisResult, Value};
 use tokio::time::timeout_at;
 
-use super::source::{Handle, Source};
+use super::link::Link;
+use super::source::Handle;
 use crate::RedisConfig;
 use crate::classify::classify;
 use crate::connect::CONNECT_WITHIN;
@@ -19,11 +20,11 @@ use crate::servers::Server;
 use crate::span::Span;
 use crate::wire::{Attempt, Line, Question, Retry};
 
-impl Server<Source> {
+impl Server<Link> {
     /// Connects, if there is no connection yet, and returns warnings about the server. Refuses one that cannot wait for its disk, if it
     /// has to.
     pub(super) async fn greet(&self, config: &RedisConfig) -> Result<Vec<String>, Failure> {
-        let Some(link) = self.source.link() else { return Ok(Vec::new()) };
+        let Some(link) = self.source.own() else { return Ok(Vec::new()) };
         let warnings = warnings(config, link.live().await?.server_info());
         if let Some(check) = disk_check(config.copies()) {
             self.answer(&check, Span::from_now(CONNECT_WITHIN)).await?;
@@ -63,7 +64,7 @@ impl Server<Source> {
         question: &Q,
         within: Duration,
     ) -> Result<Q::Answer, Failure> {
-        let link = self.source.link();
+        let link = self.source.own();
         let Some((link, live)) = link.and_then(|link| Some((link, link.at_hand()?))) else {
             // Boxed: most requests do not need this space.
             return Box::pin(self.answer(question, Span::from_now(within))).await;

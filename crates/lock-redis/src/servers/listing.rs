@@ -9,25 +9,26 @@ use lock_core::inspect::{Cursor, Page, Query};
 
 use super::Servers;
 use super::many::Many;
-use super::server::{Server, Source};
+use super::server::Server;
+use super::source::Own;
 use crate::address::Address;
 use crate::deployment::Deployment;
 use crate::failure::Failure;
 
 /// The server that has the next page, and what to ask it for.
-pub(crate) struct Listing<S> {
-    pub(crate) server: Arc<Server<S>>,
+pub(crate) struct Listing<O: Own> {
+    pub(crate) server: Arc<Server<O>>,
     pub(crate) query: Query,
     /// Among which servers it is, unless there is one.
-    among: Option<Among<S>>,
+    among: Option<Among<O>>,
 }
 
 /// The primaries of a cluster, and which of them has the page.
-type Among<S> = (Arc<Many<S>>, Vec<Arc<Address>>, Arc<Address>);
+type Among<O> = (Arc<Many<O>>, Vec<Arc<Address>>, Arc<Address>);
 
-impl<S: Source> Listing<S> {
+impl<O: Own> Listing<O> {
     /// The next page. `None` if there are no more servers.
-    pub(crate) fn next(servers: &Servers<S>, query: &Query) -> Result<Option<Self>, Failure> {
+    pub(crate) fn next(servers: &Servers<O>, query: &Query) -> Result<Option<Self>, Failure> {
         let many = match servers {
             Servers::Many(many) if many.deployment() == Deployment::Cluster => many,
             Servers::One(_) | Servers::Many(_) => {

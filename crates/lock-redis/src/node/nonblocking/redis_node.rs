@@ -9,10 +9,10 @@ use lock_core::node::AsyncQuorumNode;
 use lock_core::node::{Ask, QuorumNode, Told};
 use lock_core::{BackendError, EventSink, Location, LockName, Queueing};
 
-use super::{Source, Whole, both, large, open, parts};
+use super::{Connections, Whole, both, large, open, parts};
 use crate::RedisConfig;
 use crate::failure::Failure;
-use crate::servers::{Server, Source as _};
+use crate::servers::Server;
 use crate::span::Span;
 
 /// A Redis as a node of a quorum.
@@ -21,7 +21,7 @@ use crate::span::Span;
 /// send requests share up to eight connections. Once one of them has to wait, a separate thread with a connection of its own learns when
 /// locks are freed.
 pub struct RedisNode {
-    server: Server<Source>,
+    server: Server<Connections>,
     address: String,
 }
 
