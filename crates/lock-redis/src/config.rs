@@ -16,7 +16,7 @@ use crate::deployment::Deployment;
 use crate::failover::{Failover, OnFailover};
 use crate::replicas::{Copies, Fsync, Replicas};
 use scheme::Scheme;
-use settings::{check_options, duration, eviction, protocol};
+use settings::{check_options, duration, eviction, fsync, protocol};
 use tables::{ClusterTable, SentinelTable};
 
 pub(crate) use scheme::Servers;
@@ -134,7 +134,7 @@ impl RedisConfig {
         let mut servers = (scheme.read)(url)?;
         let redis = servers.server.redis_settings().clone().set_protocol(protocol(url)?);
         servers.server = servers.server.set_redis_settings(redis);
-        let on_failover = url.option("failover").map_or(Ok(scheme.on_failover), OnFailover::read)?;
+        let on_failover = settings::on_failover(url)?.unwrap_or(scheme.on_failover);
         let max_ttl = duration(url, "max_ttl")?.map(Ttl::new).transpose()?;
         Ok(Self {
             servers,
@@ -143,7 +143,7 @@ impl RedisConfig {
             op_timeout: Policy::check_op_timeout(duration(url, "op_timeout")?)?,
             eviction: eviction(url)?,
             replicas: url.option("replicas").map(Replicas::parse).transpose()?,
-            fsync: url.option("fsync").map(Fsync::parse).transpose()?,
+            fsync: fsync(url)?,
             failover: Failover::new(on_failover, max_ttl),
         })
     }

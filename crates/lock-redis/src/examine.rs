@@ -17,7 +17,7 @@ use crate::keys::{Key, Scope};
 use crate::requests::simple::Simple;
 use crate::servers::Server;
 use crate::span::Span;
-use crate::wire::{read, remaining};
+use crate::wire::{Retry, read, remaining};
 
 /// How many round trips are timed. Chosen: enough that one slow one stands out.
 const ROUND_TRIPS: usize = 10;
@@ -66,6 +66,6 @@ fn clock_ahead(server: &Server<Connections>) -> Result<i64, Failure> {
 }
 
 fn ask<T: FromRedisValue + Send>(server: &Server<Connections>, command: &Cmd) -> Result<T, Failure> {
-    let question = Simple::repeatable(Operation::Inspect, command.clone(), |_line, reply| read(reply));
+    let question = Simple::new(Operation::Inspect, Retry::Once, command.clone(), |_line, reply| read(reply));
     server.answer(&question, Span::from_now(CONNECT_WITHIN))
 }

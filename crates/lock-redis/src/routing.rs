@@ -173,7 +173,7 @@ impl<'a> Routing<'a> {
         if let Some(Redirect::Moved(address)) = failure.redirect() {
             Arc::clone(self.directory).moved(self.hash_slot, address.clone().beside(&sent_to));
         }
-        self.next = match (failure.redirect(), failure.effect()) {
+        self.next = match (failure.redirect(), failure.effect) {
             // A primary that is cut off says this for as long as that lasts, and nobody tells it that it was replaced.
             (Some(Redirect::Down), _) => {
                 self.doubt(&failure);

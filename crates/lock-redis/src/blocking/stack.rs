@@ -138,15 +138,6 @@ impl Stack {
         Some(self.lead_each(slot, asks, span))
     }
 
-    fn lead_each(&self, slot: Slot<'_>, asks: &AsksEach<'_>, span: Span) -> Result<Vec<Heard>, Failure> {
-        let (slot, mut socket, calls) = self.ready(slot, asks, span)?;
-        let server_info = Arc::clone(&socket.server_info);
-        let replies = socket.ask_all(calls, span);
-        let is_dropped = replies.iter().any(|reply| fate(reply) == Fate::Drop);
-        self.keep(if is_dropped { Fate::Drop } else { Fate::Keep }, slot, socket);
-        Ok(replies.into_iter().map(|reply| Heard { reply, server_info: Arc::clone(&server_info) }).collect())
-    }
-
     /// A connection for the slot, and what is to be sent to its server.
     fn ready<'a, T>(
         &self,
@@ -180,34 +171,38 @@ impl Stack {
         }
     }
 
-    /// Sends a command together with those that wait in the line.
+    /// Sends a command, together with those that wait in the line.
     fn lead(&self, slot: Slot<'_>, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
-        let (mut slot, mut socket, call) = self.ready(slot, asks, span)?;
-        let server_info = Arc::clone(&socket.server_info);
-        if call.ownership == Ownership::Moving {
-            let reply = socket.ask_moving(&call, span);
-            self.keep(fate(&reply), slot, socket);
-            return Ok(Heard { reply, server_info });
-        }
-        let fits = |request: &Request| Arc::ptr_eq(&request.server_info, &server_info) && span.covers(request.until);
-        let others = slot.take_others(TOGETHER_MAX - 1, |request| request.as_ref().is_some_and(fits));
-        let (reply, fate) = if others.is_empty() && call.wait.is_none() {
-            let reply = socket.ask(&call.command, span);
-            let fate = fate(&reply);
-            (reply, fate)
-        } else {
-            let others = others.into_iter().flatten().map(|other| other.call);
-            ask_together(&mut slot, &mut socket, [call].into_iter().chain(others).collect(), span)
-        };
-        self.keep(fate, slot, socket);
-        Ok(Heard { reply, server_info })
+        let one = |server_info: &ServerInfo| Ok(vec![asks(server_info)?]);
+        self.lead_each(slot, &one, span)?.pop().ok_or_else(Failure::strange_answer)
     }
 
-    fn keep(&self, fate: Fate, slot: Slot<'_>, socket: Box<Socket>) {
-        match fate {
-            Fate::Keep => self.put_back(slot, socket),
-            Fate::Drop => self.clear(),
+    fn lead_each(&self, slot: Slot<'_>, asks: &AsksEach<'_>, span: Span) -> Result<Vec<Heard>, Failure> {
+        let (mut slot, mut socket, mut calls) = self.ready(slot, asks, span)?;
+        let (server_info, own) = (Arc::clone(&socket.server_info), calls.len());
+        let is_moving = calls.iter().any(|call| call.ownership == Ownership::Moving);
+        if !is_moving {
+            let fits =
+                |request: &Request| Arc::ptr_eq(&request.server_info, &server_info) && span.covers(request.until);
+            let room = TOGETHER_MAX.saturating_sub(own);
+            let others = slot.take_others(room, |request| request.as_ref().is_some_and(fits));
+            calls.extend(others.into_iter().flatten().map(|other| other.call));
         }
+        let replies = match calls.as_slice() {
+            [call] if is_moving => vec![socket.ask_moving(call, span)],
+            [call] if call.wait.is_none() => vec![socket.ask(&call.command, span)],
+            _ => socket.ask_all(calls, span),
+        };
+        let is_dropped = replies.iter().any(|reply| fate(reply) == Fate::Drop);
+        let mut heard = replies.into_iter().map(|reply| Heard { reply, server_info: Arc::clone(&server_info) });
+        let own = heard.by_ref().take(own).collect();
+        heard.for_each(|other| slot.answer(other));
+        if is_dropped {
+            self.clear();
+        } else {
+            self.put_back(slot, socket);
+        }
+        Ok(own)
     }
 
     /// The idle connection if it is still good, or a new one.
@@ -250,20 +245,8 @@ impl Stack {
     }
 }
 
-/// Sends the first request together with others, and answers the others.
-fn ask_together(slot: &mut Slot<'_>, socket: &mut Socket, calls: Vec<Call>, span: Span) -> (RedisResult<Value>, Fate) {
-    let mut replies = socket.ask_all(calls, span);
-    let is_dropped = replies.iter().any(|reply| fate(reply) == Fate::Drop);
-    let others = replies.split_off(1);
-    for reply in others {
-        slot.answer(Heard { reply, server_info: Arc::clone(&socket.server_info) });
-    }
-    let own = replies.pop().unwrap_or_else(|| Ok(Value::Nil));
-    (own, if is_dropped { Fate::Drop } else { Fate::Keep })
-}
-
 /// Whether a connection is still usable after a reply.
 fn fate(reply: &RedisResult<Value>) -> Fate {
     let scene = Scene { stage: Stage::Asked, server: "", within: Duration::ZERO };
-    reply.as_ref().err().map_or(Fate::Keep, |error| classify(scene, error).fate())
+    reply.as_ref().err().map_or(Fate::Keep, |error| classify(scene, error).fate)
 }

@@ -5,7 +5,7 @@ mod redis_node;
 
 use lock_forms::blocking as both;
 
-use super::ask::{Whole, parts};
+use super::ask::{joined, parts};
 use super::open;
 use crate::blocking::{Connections, large};
 

@@ -4,7 +4,7 @@ mod redis_node;
 
 use lock_forms::nonblocking as both;
 
-use super::ask::{Whole, parts};
+use super::ask::{joined, parts};
 use super::open;
 use crate::nonblocking::{Connections, large};
 

@@ -59,7 +59,7 @@ impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
         if let Some(within) = self.within
             && self.sent_at.elapsed() >= within
-            && self.live.timed_out(within) == Patience::Over
+            && self.live.silence.timed_out(within) == Patience::Over
         {
             self.link.drop_connection(&self.live);
         }
@@ -83,7 +83,7 @@ impl Own for Link {
     }
 
     fn forget_verified(&self) {
-        self.at_hand().iter().for_each(|live| live.server_info().forget_verified());
+        self.at_hand().iter().for_each(|live| live.server_info.forget_verified());
     }
 
     /// Every connection does.
@@ -94,7 +94,7 @@ impl Own for Link {
     fn listen_in_time(&self) {
         let mut state = lock(&self.state);
         let listens = match &*state {
-            State::Up(live) => !live.has_ended() && self.hears(live),
+            State::Up(live) => !live.silence.has_ended() && self.hears(live),
             // An attempt has an outcome here only if its runtime ended first.
             State::Connecting(attempt) => attempt.clone().now_or_never().is_none(),
             State::Down => false,
@@ -109,7 +109,7 @@ impl Link {
     /// The connection, if there is one now.
     pub(crate) fn at_hand(&self) -> Option<Arc<Live>> {
         match &*lock(&self.state) {
-            State::Up(live) if !live.has_ended() => Some(Arc::clone(live)),
+            State::Up(live) if !live.silence.has_ended() => Some(Arc::clone(live)),
             State::Down | State::Connecting(_) | State::Up(_) => None,
         }
     }
@@ -122,7 +122,7 @@ impl Link {
     /// The connection, as soon as there is one.
     pub(crate) async fn live(&self) -> Result<Arc<Live>, Failure> {
         let attempt = match &mut *lock(&self.state) {
-            State::Up(live) if !live.has_ended() => return Ok(Arc::clone(live)),
+            State::Up(live) if !live.silence.has_ended() => return Ok(Arc::clone(live)),
             State::Connecting(attempt) => attempt.clone(),
             down @ (State::Down | State::Up(_)) => {
                 let attempt = self.attempt();

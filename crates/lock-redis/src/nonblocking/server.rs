@@ -25,7 +25,7 @@ impl Server<Link> {
     /// has to.
     pub(super) async fn greet(&self, config: &RedisConfig) -> Result<Vec<String>, Failure> {
         let Some(link) = self.source.own() else { return Ok(Vec::new()) };
-        let warnings = warnings(config, link.live().await?.server_info());
+        let warnings = warnings(config, &link.live().await?.server_info);
         if let Some(check) = disk_check(config.copies()) {
             self.answer(&check, Span::from_now(CONNECT_WITHIN)).await?;
         }

@@ -53,14 +53,14 @@ impl Source<Link> {
     }
 
     pub(super) fn give_back(&self, handle: Handle, within: Duration, failure: Option<&Failure>) {
-        let broken = failure.is_some_and(|failure| failure.fate() == Fate::Drop);
+        let broken = failure.is_some_and(|failure| failure.fate == Fate::Drop);
         match (self.own(), handle) {
             (Some(link), Handle::Own(live)) => {
                 let answered = failure.is_none_or(Failure::is_an_answer);
                 if answered {
-                    live.answered();
+                    live.silence.answered();
                 }
-                if broken || (!answered && live.timed_out(within) == Patience::Over) {
+                if broken || (!answered && live.silence.timed_out(within) == Patience::Over) {
                     link.drop_connection(&live);
                 }
             }
@@ -73,7 +73,7 @@ impl Source<Link> {
 impl Handle {
     pub(super) fn server_info(&self) -> &ServerInfo {
         match self {
-            Self::Own(live) => live.server_info(),
+            Self::Own(live) => &live.server_info,
             Self::Lent(_) => ServerInfo::UNKNOWN,
         }
     }
@@ -81,7 +81,7 @@ impl Handle {
     /// Sends a command and waits for its answer. Not an `async fn`, whose future would hold the command twice.
     pub(super) fn ask(&mut self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
         let connection = match self {
-            Self::Own(live) => return Either::Left(live.ask(call)),
+            Self::Own(live) => return Either::Left(live.batcher.ask(call)),
             Self::Lent(connection) => connection,
         };
         // Boxed: the requests of most clients do not need this space.

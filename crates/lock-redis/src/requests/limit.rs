@@ -18,15 +18,12 @@ impl Question for &Request {
 
     fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = wire.keys(&self.name);
-        let scope = keys.scope();
-        let dwell = server_info.failover.key(scope);
-        let keys =
-            [Key::Counter(scope), dwell, Key::Lock(keys), Key::Queue(keys), Key::Waiters(keys), Key::Limits(keys)];
+        let more = [Key::Queue(keys), Key::Waiters(keys), Key::Limits(keys)];
         let (act, limit) = match self.act {
             Act::Set(limit) => ("set", limit),
             Act::Look => ("look", self.known),
         };
-        let call = Call::counting(script::LIMIT.counting(server_info.counting), scope, &keys).arg(act);
+        let call = Call::drawing(&script::LIMIT, server_info, keys, &more).arg(act);
         Ok(call.arg(self.known.get()).arg(limit.get()).arg(to_millis(Record::KEPT_FOR)))
     }
 

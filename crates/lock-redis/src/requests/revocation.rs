@@ -57,15 +57,7 @@ impl Question for Revocation<'_> {
         let is_here = |position: &&Position| position.incarnation == server_info.incarnation();
         let cursor = self.position.as_ref().filter(is_here).map_or(0, |position| position.cursor);
         let keys = wire.keys(self.name);
-        let scope = keys.scope();
-        let keys = [
-            Key::Counter(scope),
-            server_info.failover.key(scope),
-            Key::Lock(keys),
-            Key::Queue(keys),
-            Key::Waiters(keys),
-        ];
-        let call = Call::counting(script::REVOKE.counting(server_info.counting), scope, &keys);
+        let call = Call::drawing(&script::REVOKE, server_info, keys, &[Key::Queue(keys), Key::Waiters(keys)]);
         Ok(call.arg(self.token.get()).arg(self.by.to_wire()).arg(to_millis(REMEMBERED_MIN)).arg(cursor))
     }
 

@@ -9,7 +9,7 @@ use lock_core::node::AsyncQuorumNode;
 use lock_core::node::{Ask, QuorumNode, Told};
 use lock_core::{BackendError, EventSink, Location, LockName, Queueing};
 
-use super::{Connections, Whole, both, large, open, parts};
+use super::{Connections, both, joined, large, open, parts};
 use crate::RedisConfig;
 use crate::failure::Failure;
 use crate::servers::Server;
@@ -38,13 +38,15 @@ impl RedisNode {
     }
 
     async fn in_parts(&self, parts: Vec<Ask>, span: Span) -> Result<Told, Failure> {
-        let mut whole = Whole::default();
+        let mut whole = None;
         for part in &parts {
-            if let ControlFlow::Break(other) = whole.take(self.server.answer(part, span).await) {
-                return other;
+            match joined(whole, self.server.answer(part, span).await) {
+                ControlFlow::Continue(so_far) => whole = Some(so_far),
+                ControlFlow::Break(other) => return other,
             }
         }
-        Ok(whole.told())
+        // There is none if there were no parts: nobody asks for nothing.
+        Ok(whole.unwrap_or(Told::Fenced(Vec::new())))
     }
 }
 
