@@ -67,7 +67,7 @@ impl ByHand {
 
     /// Loads the scripts.
     pub fn load() -> Pipeline {
-        loading(&script::OWN)
+        loading(&script::own(Counting::Stored))
     }
 
     fn line(&self) -> Line<'_> {

@@ -9,7 +9,6 @@ use std::fmt;
 use std::time::Duration;
 
 use lock_core::{Invalid, Policy, Prefix, StoreUrl, Ttl};
-use redis::ConnectionInfo;
 use serde::Deserialize;
 
 use crate::deployment::Deployment;
@@ -43,14 +42,14 @@ pub(crate) use settings::Eviction;
 #[serde(try_from = "Table")]
 #[non_exhaustive]
 pub struct RedisConfig {
-    servers: Servers,
+    pub(crate) servers: Servers,
     shown: String,
-    prefix: Prefix,
+    pub(crate) prefix: Prefix,
     op_timeout: Option<Duration>,
-    eviction: Eviction,
+    pub(crate) eviction: Eviction,
     replicas: Option<Replicas>,
     fsync: Option<Fsync>,
-    failover: Failover,
+    pub(crate) failover: Failover,
 }
 
 /// The form of the configuration in a file.
@@ -163,14 +162,6 @@ impl RedisConfig {
         &self.shown
     }
 
-    pub(crate) fn server(&self) -> &ConnectionInfo {
-        &self.servers.server
-    }
-
-    pub(crate) fn servers(&self) -> &Servers {
-        &self.servers
-    }
-
     /// Whether these are the servers of a cluster.
     pub fn is_cluster(&self) -> bool {
         self.servers.deployment == Deployment::Cluster
@@ -190,21 +181,9 @@ impl RedisConfig {
         Self { prefix, ..self }
     }
 
-    pub(crate) fn failover(&self) -> Failover {
-        self.failover
-    }
-
-    pub(crate) fn eviction(&self) -> Eviction {
-        self.eviction
-    }
-
     /// Who must have each grant and each renewal before it counts, if not the server alone.
     pub(crate) fn copies(&self) -> Option<Copies> {
         Copies::of(self.replicas, self.fsync)
-    }
-
-    pub(crate) fn own_prefix(&self) -> &Prefix {
-        &self.prefix
     }
 }
 

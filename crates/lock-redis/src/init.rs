@@ -54,7 +54,7 @@ pub fn declare_new(config: &RedisConfig) -> Result<Declared, BackendError> {
     let mark = new_mark()?;
     let marked = parts.iter().map(|part| part.begin(&mark)).collect::<Result<Vec<_>, _>>()?;
     check_unused(&redis)?;
-    let (mut dwell, mut max_ttl) = (None, config.failover().longest());
+    let (mut dwell, mut max_ttl) = (None, config.failover.longest());
     for (part, incarnations) in parts.iter().zip(marked) {
         dwell = dwell.max(part.end(&mark, &incarnations)?);
         max_ttl = part.longest_ttl()?.map_or(max_ttl, |stored| stored.max(max_ttl));

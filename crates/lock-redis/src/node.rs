@@ -44,5 +44,5 @@ fn open<O: Own>(config: &RedisConfig, address: &str) -> Result<Server<O>, Backen
         return Err(refused(Failure::new(ErrorKind::Config, Effect::None, message).remedy(remedy)));
     }
     let target = Target::of(config).map_err(refused)?.in_quorum();
-    Ok(Server::new(target, Channel::new(), config.own_prefix(), None))
+    Ok(Server::new(target, Channel::new(), &config.prefix, None))
 }

@@ -87,6 +87,11 @@ fn go_together(many: &Many, first: &Call, call: &Call) -> bool {
         && same.all(|index| first.parts().nth(index) == call.parts().nth(index))
 }
 
+/// The script for a run of requests, unless there is one.
+pub(crate) fn many<'a>(mut calls: impl ExactSizeIterator<Item = &'a Call>) -> Option<&'static Many> {
+    if calls.len() > 1 { calls.next()?.many } else { None }
+}
+
 /// One command for all requests of a run.
 pub(crate) fn together<'a>(many: &Many, calls: impl ExactSizeIterator<Item = &'a Call> + Clone) -> Cmd {
     let (lock, count) = (many.shared_keys, calls.len());

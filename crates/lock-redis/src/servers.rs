@@ -37,7 +37,7 @@ pub(crate) enum Servers<O: Own> {
 impl<O: Own> Servers<O> {
     /// Those of a configuration. Nothing is connected yet.
     pub(crate) fn of(config: &RedisConfig) -> Result<Self, Failure> {
-        let servers = config.servers();
+        let servers = &config.servers;
         let directory: Arc<dyn Directory> = match servers.deployment {
             Deployment::OneServer | Deployment::Quorum => {
                 return Ok(Self::one(Server::of(Target::of(config)?, config)));

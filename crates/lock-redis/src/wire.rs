@@ -52,7 +52,7 @@ impl Wire {
 
     /// To the servers of a configuration as a whole. Each of them has a wire of its own.
     pub(crate) fn of(config: &RedisConfig) -> Self {
-        let (server, prefix, servers) = (config.shown_url().to_owned(), config.own_prefix().clone(), config.servers());
+        let (server, prefix, servers) = (config.shown_url().to_owned(), config.prefix.clone(), &config.servers);
         let (store, copies) = (Some(servers.store()), config.copies());
         Self { prefix, deployment: servers.deployment, server, store, channel: None, copies }
     }

@@ -14,10 +14,8 @@ use lock_core::{
 };
 
 use super::{Redis, both};
-use crate::failure::Failure;
 use crate::requests::look::WhoHolds;
 use crate::requests::revocation::{Revocation, RevokedBy};
-use crate::servers::listing::Listing;
 use crate::span::Span;
 use crate::wire::Question;
 
@@ -107,13 +105,8 @@ impl AsyncBackend for Redis {
     }
 
     async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        let span = Span::from_now(within);
-        let failed = |failure: Failure| failure.into_error(Operation::Inspect);
-        let Some(listing) = Listing::next(&self.servers, query).map_err(failed)? else {
-            return Ok(Page { entries: Vec::new(), next: None });
-        };
-        let page = listing.server.page(&listing.query, span).await;
-        listing.end(page).map_err(failed)
+        let page = self.page(query, Span::from_now(within)).await;
+        page.map_err(|failure| failure.into_error(Operation::Inspect))
     }
 
     async fn revoke(

@@ -100,7 +100,7 @@ pub(super) async fn connected(
             Ok((server, warnings))
         }
         Err(failure) => {
-            let reached = config.server().clone();
+            let reached = config.servers.server.clone();
             in_background(move || Err(explain(&reached, failure))).await
         }
     }

@@ -2,7 +2,7 @@
 
 use lock_core::limit::{Act, Record, Request, Usage};
 use lock_core::{Limit, Mode, Operation};
-use redis::Value;
+use redis::Value::{self, BulkString as Text, Int};
 
 use super::value::mode_of;
 use crate::failure::Failure;
@@ -29,10 +29,10 @@ impl Question for &Request {
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<Usage, Failure> {
         match read::<Vec<Value>>(reply)?.as_slice() {
-            [Value::BulkString(word), Value::Int(limit), Value::Int(used)] if word == b"usage" => {
+            [Text(word), Int(limit), Int(used)] if word == b"usage" => {
                 usage(*limit, *used).ok_or_else(Failure::strange_answer)
             }
-            [Value::BulkString(word), Value::Int(limit)] => {
+            [Text(word), Int(limit)] => {
                 Err(refused(Mode::one_permit(self.known), word, *limit).unwrap_or_else(Failure::strange_answer))
             }
             _ => Err(Failure::strange_answer()),

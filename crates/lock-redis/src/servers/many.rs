@@ -66,12 +66,12 @@ impl<O: Own> Many<O> {
     }
 
     pub(crate) fn deployment(&self) -> Deployment {
-        self.config.servers().deployment
+        self.config.servers.deployment
     }
 
     /// Asks where the servers are, for the first time. If no server of a cluster answers, says whether that is because of TLS.
     pub(crate) fn find(&self) -> Result<(), Failure> {
-        let explained = |failure| match self.config.servers().guides.first() {
+        let explained = |failure| match self.config.servers.guides.first() {
             Some(seed) if self.deployment() == Deployment::Cluster => explain(seed, failure),
             Some(_) | None => failure,
         };
@@ -114,18 +114,18 @@ impl<O: Own> Many<O> {
 
     fn make(&self, address: Arc<Address>, departures: u64) -> Result<Node<O>, Failure> {
         let failed = |error| classify(connecting(&address.to_string(), CONNECT_WITHIN), &error);
-        let client = Client::open(at(self.config.server(), &address)).map_err(failed)?;
-        let target = Target::new(client, self.deployment(), self.config.failover());
+        let client = Client::open(at(&self.config.servers.server, &address)).map_err(failed)?;
+        let target = Target::new(client, self.deployment(), self.config.failover);
         let target = target.named_by(Arc::clone(&self.directory), Arc::clone(&address));
         let channel = if self.waiting == Waiting::QueueWithPush { Channel::new() } else { None };
         let relay = Arc::new(Relay(Arc::clone(&self.directory)));
         channel.iter().for_each(|channel| channel.listen(EventSink::of(Arc::downgrade(&relay))));
-        let server = Server::new(target, channel, self.config.own_prefix(), self.config.copies());
+        let server = Server::new(target, channel, &self.config.prefix, self.config.copies());
         Ok(Node { address, server: Arc::new(server), departures, _relay: relay })
     }
 
     /// All servers.
-    pub(super) fn each(&self) -> Result<Vec<Serving<O>>, Failure> {
+    pub(crate) fn each(&self) -> Result<Vec<Serving<O>>, Failure> {
         let mut served: BTreeMap<_, Vec<_>> = BTreeMap::new();
         if self.deployment() == Deployment::Cluster {
             for slot in HashSlot::all() {

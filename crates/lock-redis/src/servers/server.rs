@@ -36,7 +36,7 @@ impl<O: Own> Server<O> {
 
     /// The one server of a configuration.
     pub(crate) fn of(target: Target, config: &RedisConfig) -> Self {
-        Self::new(target, Channel::new(), config.own_prefix(), config.copies())
+        Self::new(target, Channel::new(), &config.prefix, config.copies())
     }
 
     /// The same over connections of its own, or over what was passed in.

@@ -38,10 +38,6 @@ pub(crate) trait Own: Send + Sync + 'static {
 pub(crate) enum Source<O: Own> {
     Own(Arc<O>),
     /// The user's connections, and perhaps some of its own, on one of which waiters are notified.
-    #[cfg_attr(
-        not(any(feature = "async", feature = "r2d2")),
-        expect(dead_code, reason = "there is none of the user's")
-    )]
     Lent(Arc<O::Lender>, Option<Arc<O>>),
 }
 
