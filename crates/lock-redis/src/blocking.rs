@@ -38,6 +38,8 @@ pub(crate) use self::stack::Stack as Connections;
 
 #[cfg(feature = "r2d2")]
 pub use self::pool::{Pool, SocketTimeouts};
+#[cfg(feature = "r2d2")]
+use self::stack::Lender;
 
 /// A Redis, used from threads over a few connections of its own to each server, or through the user's pool.
 ///

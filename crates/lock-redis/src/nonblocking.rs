@@ -4,6 +4,7 @@ mod backend;
 pub(crate) mod batcher;
 mod client;
 mod handed_in;
+mod lender;
 mod link;
 mod listing;
 mod live;
@@ -36,6 +37,8 @@ use crate::wire::Question;
 
 pub(crate) use self::link::Link as Connections;
 
+#[cfg(feature = "deadpool")]
+use self::lender::Lender;
 #[cfg(feature = "deadpool")]
 pub use self::pool::Pool;
 

@@ -205,6 +205,8 @@ mod tests {
 
     use redis::IntoConnectionInfo;
 
+    use lock_core::Operation;
+
     use super::*;
     use crate::classify::refusal;
     use crate::cluster::Topology;
@@ -248,7 +250,8 @@ mod tests {
 
     fn told(step: Step) -> String {
         match step {
-            Step::Send(address, ownership) => format!("{form:?} {address}"),
+            Step::Send(address, Ownership::Owned) => format!("Plain {address}"),
+            Step::Send(address, Ownership::Moving) => format!("Asking {address}"),
             Step::Refresh => "refresh".to_owned(),
             Step::Pause => "pause".to_owned(),
             Step::Fail(failure) => format!("fail {:?}", failure.into_error(Operation::Acquire).kind()),

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use redis::{Client, Connection, ConnectionLike};
 
-use super::source::Lender;
-use super::stack::{Asks, Heard};
+use super::stack::{Asks, Heard, Lender};
 use crate::classify::pool_failure;
 use crate::connect::bound;
 use crate::failure::Failure;

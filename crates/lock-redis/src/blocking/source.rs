@@ -7,12 +7,6 @@ use crate::failure::Failure;
 use crate::servers::Source;
 use crate::span::Span;
 
-/// A pool of the user's.
-pub(crate) trait Lender: Send + Sync {
-    /// Asks over one of its connections.
-    fn ask(&self, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure>;
-}
-
 impl Source<Stack> {
     /// Sends a command and waits for its reply. A release does not wait until the pool has a free connection and has
     /// checked it.

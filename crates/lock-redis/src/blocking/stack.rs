@@ -10,7 +10,6 @@ use redis::{RedisResult, Value};
 use super::listener::Listener;
 use super::slots::{self, Outcome, Slots};
 use super::socket::{Socket, connect};
-use super::source::Lender;
 use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, SOCKET_TIMEOUT_MIN};
@@ -63,6 +62,12 @@ pub(crate) type Asks<'a> = dyn Fn(&ServerInfo) -> Result<Call, Failure> + 'a;
 
 /// Makes several commands for a server.
 pub(crate) type AsksEach<'a> = dyn Fn(&ServerInfo) -> Result<Vec<Call>, Failure> + 'a;
+
+/// A pool of the user's.
+pub(crate) trait Lender: Send + Sync {
+    /// Asks over one of its connections.
+    fn ask(&self, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure>;
+}
 
 type Slot<'a> = slots::Slot<'a, Box<Socket>, Option<Request>, Heard>;
 

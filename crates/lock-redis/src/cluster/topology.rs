@@ -252,6 +252,7 @@ fn refused(shown: &str, span: Span, error: &RedisError) -> Failure {
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
+    use std::thread;
 
     use redis::IntoConnectionInfo;
     use test_support::Cluster;

@@ -10,8 +10,8 @@ fn urls_are_read_in_full() {
     assert_eq!(config.servers.server.redis_settings().db(), 2);
     assert_eq!((config.prefix(), config.op_timeout()), (Some("shop"), Some(Duration::from_millis(500))));
     let socket = RedisConfig::from_url("redis+unix:///run/redis.sock?db=3&pass=sesame&prefix=a").unwrap();
-    assert_eq!(socket.server().addr(), &ConnectionAddr::Unix("/run/redis.sock".into()));
-    assert_eq!(socket.server().redis_settings().db(), 3);
+    assert_eq!(socket.servers.server.addr(), &ConnectionAddr::Unix("/run/redis.sock".into()));
+    assert_eq!(socket.servers.server.redis_settings().db(), 3);
     assert_eq!(RedisConfig::from_url("redis://127.0.0.1").unwrap().prefix(), None);
 }
 

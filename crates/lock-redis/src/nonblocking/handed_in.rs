@@ -8,7 +8,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{Client, ProtocolVersion};
 
 use super::Redis;
-use super::source::{Lender, Lent};
+use super::lender::{Lender, Lent};
 use crate::channel::Channel;
 use crate::connect::speaking;
 use crate::failure::Failure;

@@ -12,9 +12,9 @@ use lock_core::RequestOrder;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
+use super::lender::Lender;
 use super::live::{Live, connect_to};
 use super::silence::Patience;
-use super::source::Lender;
 use crate::channel::Channel;
 use crate::connect::CONNECT_WITHIN;
 use crate::deployment::Deployment;

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use lock_core::RequestOrder;
 
-use super::source::{Lender, Lent};
+use super::lender::{Lender, Lent};
 use crate::classify::pool_failure;
 use crate::failure::Failure;
 

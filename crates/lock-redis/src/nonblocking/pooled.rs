@@ -5,8 +5,7 @@ use std::sync::Arc;
 use lock_core::{BackendError, Operation};
 
 use super::client::connected;
-use super::source::Lender;
-use super::{Pool, Redis, both};
+use super::{Lender, Pool, Redis, both};
 use crate::RedisConfig;
 use crate::connect::CONNECT_WITHIN;
 use crate::failure::Failure;

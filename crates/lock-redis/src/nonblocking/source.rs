@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures_util::future::Either;
-use lock_core::{Operation, RequestOrder};
-use redis::aio::ConnectionLike;
+use lock_core::Operation;
 use redis::{RedisResult, Value};
 
+use super::lender::Lent;
 use super::link::Link;
 use super::live::Live;
 use super::silence::Patience;
@@ -19,22 +18,6 @@ use crate::server::server_info::ServerInfo;
 use crate::server::verification;
 use crate::servers::Source;
 use crate::wire::{Call, load};
-
-/// A connection or a pool of the user's.
-#[async_trait]
-pub(crate) trait Lender: Send + Sync {
-    /// Whether requests take effect in the order in which they were sent.
-    fn order(&self) -> RequestOrder;
-
-    /// A connection for one request.
-    async fn lend(&self) -> Result<Box<dyn Lent>, Failure>;
-}
-
-/// A connection of the user's, for one request.
-pub(crate) trait Lent: ConnectionLike + Send + Sync {
-    /// It broke.
-    fn end(self: Box<Self>) {}
-}
 
 /// A connection for one request. Small, because each request holds one while it waits.
 pub(super) enum Handle {

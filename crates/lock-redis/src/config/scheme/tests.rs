@@ -7,7 +7,7 @@ use crate::RedisConfig;
 
 fn sentinels(config: &RedisConfig) -> &Servers {
     assert_eq!(config.servers.deployment, Deployment::Sentinels);
-    config.servers
+    &config.servers
 }
 
 fn refusal(url: &str) -> String {
