@@ -33,7 +33,7 @@ const EDGES: [(&str, &[&str]); 23] = [
     ("lock-mysql", &["lock-core", "lock-sql", "lock-host"]),
     ("lock-zookeeper", &["lock-core", "lock-rules", "lock-host"]),
     ("lock-etcd", &["lock-core", "lock-rules", "lock-host"]),
-    ("lock-redis", &["lock-core", "lock-host"]),
+    ("lock-redis", &["lock-core", "lock-forms", "lock-host"]),
     ("lock-redlock", &["lock-core", "lock-host"]),
     ("lock-kit", &["lock-core", "lock-host", "lock-forms", "lock-async", "lock-blocking"]),
     ("leasehold-macros", &["lock-core"]),
