@@ -62,7 +62,7 @@ impl<M> Guard<M> {
     pub async fn verify(&self) -> Result<(), HoldError> {
         let inquiry = self.0.inquire()?;
         let (ports, lease, within) = (inquiry.ports(), inquiry.lease(), inquiry.within());
-        let (name, token) = (&lease.name, lease.tokens.high());
+        let (name, token) = (&lease.name, inquiry.noted_token());
         let fenced = ask(ports, name, Operation::Fence, |store| store.fence(lease, within)).await?;
         if let Fenced::Acknowledged = fenced {
             return Ok(self.check()?);
