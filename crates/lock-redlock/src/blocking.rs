@@ -63,6 +63,10 @@ impl<N: Node> Redlock<N> {
         told.recv().map_err(|_| no_verdict())
     }
 
+    fn knows_its_nodes(&self) -> bool {
+        self.shared.state().quorum.knows_its_nodes()
+    }
+
     /// On threads of the keeper's.
     fn on_keepers_connections(self: Arc<Self>) -> Arc<Self> {
         let Shared { nodes, state, quiet, clock, .. } = &*self.shared;

@@ -55,6 +55,10 @@ impl<N: Node> Redlock<N> {
         verdict.ok_or_else(no_verdict)
     }
 
+    fn knows_its_nodes(&self) -> bool {
+        self.shared.common.state().quorum.knows_its_nodes()
+    }
+
     /// Over connections of the keeper's runtime.
     fn on_keepers_connections(&self) -> Arc<Self> {
         let Shared { nodes, common, clock } = &*self.shared;

@@ -17,7 +17,7 @@ use lock_host::HostClock;
 use super::{Node, Redlock, both};
 use crate::inspect::{self, Listing};
 use crate::quorum::{Answers, Purpose, Report, Request};
-use crate::{capabilities, hints, location, no_latches};
+use crate::{GRACE, capabilities, hints, location, no_latches};
 
 #[both]
 impl<N: Node> Redlock<N> {
@@ -58,13 +58,37 @@ impl<N: Node> Redlock<N> {
         self.run(Request::Pass(purpose), within).await?.of_pass()
     }
 
+    /// Looks which nodes count, if that is not known yet: those of another deployment must not answer. Returns how much time is left.
+    async fn identified(&self, within: Duration) -> Result<Duration, BackendError> {
+        if self.knows_its_nodes() {
+            return Ok(within);
+        }
+        let begun = self.shared.clock.now();
+        // It has up to three steps.
+        self.pass(Purpose::Look, within / 4).await?;
+        Ok(within.saturating_sub(self.shared.clock.now().since(begun)))
+    }
+
     async fn inspect(&self, asks: Vec<Option<Inspection>>, within: Duration) -> Result<Answers, BackendError> {
         self.run(Request::Inspect(asks), within).await?.of_inspect()
     }
 
-    /// Asks all nodes the same for an operator.
+    /// Asks all nodes the same.
     async fn ask_all(&self, ask: &Inspection, within: Duration) -> Result<Answers, BackendError> {
         self.inspect(vec![Some(ask.clone()); self.shared.nodes.len()], within).await
+    }
+
+    /// Says of the leases that are gone who revoked them. It takes no more than half of the time that is left: the answers to the others
+    /// have to arrive in time, too.
+    async fn note_revocations(&self, leases: &[Lease], answers: &mut [Renewed], left: Duration) {
+        let (gone, within) = (inspect::gone(leases, answers), (left / 2).saturating_sub(GRACE));
+        if gone.is_empty() || within.is_zero() {
+            return;
+        }
+        // Without an answer they are gone all the same.
+        if let Ok(told) = self.ask_all(&Inspection::RevokedBy(gone), within).await {
+            inspect::noted(answers, inspect::notes(&told));
+        }
     }
 }
 
@@ -96,14 +120,8 @@ impl<N: Node> AsyncBackend for Redlock<N> {
     async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
         let begun = self.shared.clock.now();
         let mut answers = self.run(Request::Renew(leases.to_vec()), within).await?.of_renew()?;
-        let gone = inspect::gone(leases, &answers);
-        if !gone.is_empty() {
-            let left = within.saturating_sub(self.shared.clock.now().since(begun));
-            // Without an answer they are gone all the same.
-            if let Ok(told) = self.ask_all(&Inspection::RevokedBy(gone), left).await {
-                inspect::noted(&mut answers, inspect::notes(&told));
-            }
-        }
+        let left = within.saturating_sub(self.shared.clock.now().since(begun));
+        self.note_revocations(leases, &mut answers, left).await;
         Ok(answers)
     }
 
@@ -116,12 +134,14 @@ impl<N: Node> AsyncBackend for Redlock<N> {
     }
 
     async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        let within = self.identified(within).await?;
         let told = self.ask_all(&inspect::show([name.clone()]), within).await?.of_majority()?;
         Ok(inspect::entry(&told, name, 0))
     }
 
     async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
         let mut listing = Listing::begin(self.shared.nodes.len(), query)?;
+        let within = self.identified(within).await?;
         let named = self.inspect(listing.asks(), within / 2).await?;
         let Some(ask) = listing.find(named)? else { return Ok(listing.empty()) };
         Ok(listing.page(&self.ask_all(&ask, within / 2).await?.of_majority()?))
@@ -134,8 +154,10 @@ impl<N: Node> AsyncBackend for Redlock<N> {
         by: &Note,
         within: Duration,
     ) -> Result<Revoked, BackendError> {
-        let shown = self.ask_all(&inspect::show([name.clone()]), within / 2).await?.of_majority()?;
-        let Some(ask) = inspect::revocation(&shown, name, token, by) else { return Ok(Revoked::NotHeld) };
+        let within = self.identified(within).await?;
+        let find = Inspection::Owners(name.clone(), token);
+        let found = self.ask_all(&find, within / 2).await?.of_majority()?;
+        let Some(ask) = inspect::revocation(&found, name, token, by) else { return Ok(Revoked::NotHeld) };
         inspect::revoked(&self.ask_all(&ask, within / 2).await?)
     }
 
@@ -145,6 +167,7 @@ impl<N: Node> AsyncBackend for Redlock<N> {
         highest: FencingToken,
         within: Duration,
     ) -> Result<Option<Note>, BackendError> {
+        let within = self.identified(within).await?;
         let lease = [(name.clone(), highest)];
         let told = self.ask_all(&Inspection::RevokedBy(lease.into()), within).await?.of_majority()?;
         Ok(inspect::notes(&told).into_iter().flatten().next())
