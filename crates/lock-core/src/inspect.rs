@@ -51,9 +51,9 @@ impl Entry {
 pub struct Votes {
     /// The nodes that have the lease: a majority, or as many as may be one together with those that did not answer.
     pub held: Vec<String>,
-    /// The nodes that do not have it, or do not count.
+    /// The nodes that do not have it.
     pub not_held: Vec<String>,
-    /// The nodes that did not answer.
+    /// The nodes that did not answer, or do not count.
     pub unreachable: Vec<String>,
 }
 

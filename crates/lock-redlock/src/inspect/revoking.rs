@@ -31,7 +31,9 @@ pub(crate) fn revoked(answers: &Answers) -> Result<Revoked, BackendError> {
             "{} of {all} nodes confirmed that the lease has ended, {majority} are needed; it may have ended or not",
             told.len()
         );
-        return Err(answers.error(Effect::Unknown, &told).with_remedy("repeat it once a majority answers"));
+        return Err(answers
+            .error(Effect::Unknown, &told)
+            .with_remedy("repeat it with the same token once a majority answers"));
     }
     Ok(if ended > 0 { Revoked::Revoked } else { Revoked::NotHeld })
 }

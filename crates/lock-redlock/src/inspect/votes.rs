@@ -58,11 +58,11 @@ fn lowest(held: &Held) -> Option<u64> {
 fn votes(answers: &Answers, position: usize, owner: &OwnerDigest) -> Votes {
     let shown: BTreeMap<_, _> = shown(answers, position).collect();
     let mut votes = Votes { held: Vec::new(), not_held: Vec::new(), unreachable: Vec::new() };
-    for (index, (address, heard)) in answers.nodes.iter().enumerate() {
+    for (index, (address, _)) in answers.nodes.iter().enumerate() {
         let voted = match shown.get(&NodeId(index)) {
             Some(Some(shown)) if shown.owner == *owner => &mut votes.held,
-            None if heard.is_silence() => &mut votes.unreachable,
-            Some(_) | None => &mut votes.not_held,
+            Some(_) => &mut votes.not_held,
+            None => &mut votes.unreachable,
         };
         voted.push(address.clone());
     }

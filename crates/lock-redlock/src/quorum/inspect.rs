@@ -112,8 +112,8 @@ impl Heard {
         }
     }
 
-    /// Whether it may have the answer that was not heard.
-    pub(crate) fn is_silence(&self) -> bool {
+    /// Whether it was to answer and did not.
+    fn is_silence(&self) -> bool {
         matches!(self, Self::Silent | Self::Outcome(Err(_)))
     }
 
@@ -132,9 +132,9 @@ impl Answers {
         told.enumerate().filter_map(|(index, told)| Some((NodeId(index), told?)))
     }
 
-    /// How many nodes count, but were not heard.
+    /// How many nodes may have what is not known of. The address of one that is excluded may lead to another server for others.
     pub(crate) fn silent(&self) -> usize {
-        self.nodes.iter().filter(|(_, heard)| heard.is_silence()).count()
+        self.nodes.iter().filter(|(_, heard)| heard.told().is_none()).count()
     }
 
     /// The answers, if a majority has answered.

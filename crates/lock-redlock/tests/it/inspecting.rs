@@ -84,6 +84,10 @@ fn a_lease_is_shown_for_as_long_as_a_majority_has_it_with_their_votes() {
     assert_eq!(votes.to_string(), "2 of 3: node-0, node-1 (node-2: not held)");
     assert_eq!(entry.remaining, Some(lease.terms.ttl.get() - Duration::from_secs(10)), "what the second one says");
     assert!(matches!(entry.holder, Holder::Leasehold { tokens, .. } if tokens == lease.tokens));
+    let without_last = apart(&rig);
+    without_last.faults[2].fail_everything(AWAY);
+    let entry = without_last.connected().holder(&name, WITHIN).unwrap().expect("two of the two that answer have it");
+    assert_eq!(entry.remaining, Some(lease.terms.ttl.get()), "the silent one may keep it for as long");
     watcher.faults[1].fail_everything(AWAY);
     let looker = watcher.connected();
     let entry = looker.holder(&name, WITHIN).unwrap().expect("the silent one may have it");
