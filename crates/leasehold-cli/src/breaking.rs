@@ -31,20 +31,29 @@ pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
     let (name, ends) = (&args.name, locks.entries_end());
     let entry = locks.holder(name)?;
     let token = args.token.map_or_else(|| only_token(name, entry.as_ref(), ends), Ok)?;
-    let Some(target) = Target::find(entry.as_ref(), token) else {
-        return Err(unchanged(name, Some(token), entry.as_ref(), ends));
-    };
-    if asks && !target.is_confirmed(name, token)? {
-        return Err(Failure::new(Exit::Unchanged, "nothing was changed"));
+    let target = Target::find(entry.as_ref(), token);
+    match &target {
+        Some(target) if asks && !target.is_confirmed(name, token)? => {
+            return Err(Failure::new(Exit::Unchanged, "nothing was changed"));
+        }
+        None if !may_remain(entry.as_ref()) => return Err(unchanged(name, Some(token), entry.as_ref(), ends)),
+        Some(_) | None => {}
     }
     if let Revoked::NotHeld = locks.revoke(name, token, &args.why)? {
         return Err(unchanged(name, Some(token), locks.holder(name)?.as_ref(), ends));
     }
+    let target = target.unwrap_or_default();
     if args.json {
         print(&json(&target.broken(name, token))?)
     } else {
         print(&beside(0, &visible(&target.sentence(name, token)), &stdout()))
     }
+}
+
+/// Whether the store may know a lease that it does not show. Of an earlier try that reached too few nodes of a quorum, they may remember whose
+/// lease it was; only the store can say that nothing is left to do.
+fn may_remain(entry: Option<&Entry>) -> bool {
+    entry.is_none_or(|entry| entry.votes.is_some())
 }
 
 /// The token of the only lease that holds the lock.
@@ -62,9 +71,10 @@ fn only_token(name: &LockName, entry: Option<&Entry>, ends: EntriesEnd) -> Resul
     }
 }
 
-/// The lease to end, as the store shows it.
+/// The lease to end, as far as the store shows it.
+#[derive(Default)]
 struct Target<'a> {
-    /// `None` if there are more leases than the store shows.
+    /// `None` if the store does not show it.
     held: Option<&'a Held>,
     /// The first waiter, if it says who it is.
     next: Option<&'a Note>,
@@ -77,12 +87,12 @@ struct Broken<'a> {
     name: &'a str,
     broken: bool,
     token: u64,
-    /// Who has lost it; null if the store shows too few of the leases to tell.
+    /// Who has lost it; null if the store does not show it.
     lease: Option<Lease<'a>>,
 }
 
 impl<'a> Target<'a> {
-    /// `None` if no lease has this token.
+    /// `None` if the store shows all leases, and none has this token.
     fn find(entry: Option<&'a Entry>, token: FencingToken) -> Option<Self> {
         let entry = entry?;
         let held = entry.holders.iter().find(|held| spans(held, token));
@@ -96,7 +106,7 @@ impl<'a> Target<'a> {
 
     /// Who holds the lease.
     fn holder(&self) -> String {
-        let unknown = || "a holder that the store does not show among so many".to_owned();
+        let unknown = || "a holder that the store does not show".to_owned();
         self.held.map_or_else(unknown, |held| name_of(Some(&held.holder)))
     }
 
@@ -200,6 +210,7 @@ mod tests {
     use std::time::Duration;
 
     use leasehold::backend::TokenRange;
+    use leasehold::inspect::Votes;
 
     use super::*;
 
@@ -256,6 +267,14 @@ mod tests {
         assert_eq!(said(None), "a is not held; nothing was changed");
         let foreign = Entry::exclusive(entry.name.clone(), Holder::Foreign, None, 0);
         assert!(said(Some(&foreign)).contains("something other than leasehold"));
+    }
+
+    #[test]
+    fn only_the_store_can_say_that_nothing_is_left_of_a_lease_that_nodes_do_not_show() {
+        let mut entry = entry(7, 9);
+        assert!(may_remain(None) && !may_remain(Some(&entry)));
+        entry.votes = Some(Votes { held: Vec::new(), not_held: Vec::new(), unreachable: Vec::new() });
+        assert!(may_remain(Some(&entry)));
     }
 
     /// A store that does not end a lease which it still shows cannot end it.

@@ -36,9 +36,9 @@ async fn open(config: &BackendConfig) -> Result<Dashboard, Failure> {
     let BackendConfig::Redlock(quorum) = config else {
         return Ok(Dashboard::new(connect_to(config).await.map_err(failure)?));
     };
-    let backend = redlock::nonblocking::open(quorum).map_err(failure)?;
-    let client = Client::new(Arc::new(backend)).map_err(|error| Failure::system("cannot look at the nodes", error))?;
-    Dashboard::new(client).quorum(quorum).map_err(failure)
+    let quorum = Arc::new(redlock::nonblocking::open(quorum).map_err(failure)?);
+    let client = Client::new(quorum.clone()).map_err(|error| Failure::system("cannot inspect the nodes", error))?;
+    Ok(Dashboard::new(client).quorum(quorum))
 }
 
 fn warn(trouble: Option<&str>) {

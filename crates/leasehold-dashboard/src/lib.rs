@@ -54,7 +54,7 @@ use std::time::Duration;
 
 use axum::Router;
 #[cfg(feature = "redlock")]
-use leasehold::redlock::RedlockConfig;
+use leasehold::redlock::nonblocking::Quorum;
 use leasehold::{BackendError, Client};
 
 use self::guard::Hosts;
@@ -122,14 +122,12 @@ impl Dashboard {
         self
     }
 
-    /// Also shows the nodes of this quorum, which is that of the client.
-    ///
-    /// # Errors
-    /// `Invalid` for a node's URL that is not valid.
+    /// Also shows the nodes of this quorum. Let it be the very one on which the client is made: nodes that turn out to belong to another
+    /// deployment are then left out when locks are listed.
     #[cfg(feature = "redlock")]
-    pub fn quorum(mut self, config: &RedlockConfig) -> Result<Self, leasehold::ConnectError> {
-        self.source.nodes = Some(nodes::Nodes::of(config)?);
-        Ok(self)
+    pub fn quorum(mut self, quorum: Arc<Quorum>) -> Self {
+        self.source.nodes = Some(nodes::Nodes(quorum));
+        self
     }
 
     /// Reads the store once, so that a service can refuse to start. The router shows the error of a store on the page, and reads it again.

@@ -1,21 +1,19 @@
 //! The nodes of a quorum: whether they vote.
 
-use leasehold::redlock::{Purpose, RedlockConfig, Report, nonblocking};
-use leasehold::{BackendError, ConnectError};
+use std::sync::Arc;
+
+use leasehold::BackendError;
+use leasehold::redlock::nonblocking::Quorum;
+use leasehold::redlock::{Purpose, Report};
 
 use crate::listing::WITHIN;
 
 /// The nodes of a quorum. Nothing is written to them.
 #[derive(Debug)]
-pub(crate) struct Nodes(nonblocking::Quorum);
+pub(crate) struct Nodes(pub(crate) Arc<Quorum>);
 
 impl Nodes {
-    /// The nodes of a configuration, without a connection.
-    pub(crate) fn of(config: &RedlockConfig) -> Result<Self, ConnectError> {
-        Ok(Self(nonblocking::open(config)?))
-    }
-
-    /// Whether the nodes vote.
+    /// Whether the nodes vote. The quorum then also knows which of them count when its locks are listed.
     pub(crate) async fn report(&self) -> Result<Report, BackendError> {
         self.0.pass(Purpose::Look, WITHIN).await
     }

@@ -23,8 +23,7 @@ pub struct Client(pub(crate) Stations);
 impl Client {
     /// The store, if it can show its locks, for operators: its methods [`holder`](AsyncBackend::holder),
     /// [`list`](AsyncBackend::list), [`revoke`](AsyncBackend::revoke) and [`revoked_by`](AsyncBackend::revoked_by) say who holds which
-    /// lock, and end a lease. `None` for a quorum (`redlock://`); all other stores of this library can. See
-    /// [`inspect`](lock_core::inspect).
+    /// lock, and end a lease. All stores of this library can. See [`inspect`](lock_core::inspect).
     ///
     /// Each request ends with an error of the store if there is no answer within its `within`. A lease that is requested here,
     /// beside the client, is not renewed.

@@ -62,7 +62,7 @@ impl<M> Guard<M> {
     pub async fn verify(&self) -> Result<(), HoldError> {
         let hold_call = self.0.hold_call()?;
         let (context, lease, within) = (hold_call.context(), hold_call.lease(), hold_call.within());
-        let (name, token) = (&lease.name, lease.tokens.high());
+        let (name, token) = (&lease.name, hold_call.noted_token());
         let fenced = ask(context, name, Operation::Fence, |store| store.fence(lease, within)).await?;
         if let Fenced::Acknowledged = fenced {
             return Ok(self.check()?);

@@ -49,11 +49,11 @@ impl Entry {
 /// The nodes of a quorum by their votes on a lease, each named by its address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Votes {
-    /// The nodes that have the lease: a majority.
+    /// The nodes that have the lease: a majority, or as many as may be one together with those that did not answer.
     pub held: Vec<String>,
     /// The nodes that do not have it.
     pub not_held: Vec<String>,
-    /// The nodes that did not answer.
+    /// The nodes that did not answer, or do not count.
     pub unreachable: Vec<String>,
 }
 
@@ -61,7 +61,8 @@ impl fmt::Display for Votes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { held, not_held, unreachable } = self;
         let all = held.len() + not_held.len() + unreachable.len();
-        write!(f, "{} of {all}: {}", held.len(), held.join(", "))?;
+        let doubt = if 2 * held.len() > all { "" } else { "possibly held, " };
+        write!(f, "{doubt}{} of {all}: {}", held.len(), held.join(", "))?;
         let others = not_held.iter().map(|node| format!("{node}: not held"));
         let others: Vec<_> = others.chain(unreachable.iter().map(|node| format!("{node}: unreachable"))).collect();
         if others.is_empty() { Ok(()) } else { write!(f, " ({})", others.join(", ")) }
@@ -200,7 +201,7 @@ mod tests {
         let mut votes = Votes { held: nodes(&["a", "b"]), not_held: Vec::new(), unreachable: Vec::new() };
         assert_eq!(votes.to_string(), "2 of 2: a, b");
         (votes.not_held, votes.unreachable) = (nodes(&["c"]), nodes(&["d"]));
-        assert_eq!(votes.to_string(), "2 of 4: a, b (c: not held, d: unreachable)");
+        assert_eq!(votes.to_string(), "possibly held, 2 of 4: a, b (c: not held, d: unreachable)");
     }
 
     #[test]

@@ -271,6 +271,8 @@ pub enum Told {
     },
     /// The answer to [`Inspection::Show`]: one for each lock; `None` if nobody holds it.
     Shown(Vec<Option<Shown>>),
+    /// The answer to [`Inspection::Owners`].
+    Owners(Vec<OwnerDigest>),
     /// The answer to [`Inspection::Revoke`].
     Revoked(Revoked),
     /// The answer to [`Inspection::RevokedBy`]: one for each lease.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::station::Input;
-use lock_core::{Ability, Lease, Lost, Moment, Note, Renewed};
+use lock_core::{Ability, Copies, FencingToken, Lease, Lost, Moment, Note, Renewed, TokenRange};
 
 use crate::client_context::ClientContext;
 use crate::proof::Proof;
@@ -35,6 +35,11 @@ impl<'a, D: Driver> HoldCall<'a, D> {
     /// Whether the store can say who revoked a lease.
     pub fn may_know_by_whom(&self) -> bool {
         self.context().policy.store.abilities.contains(&Ability::Inspect)
+    }
+
+    /// The token under which the store notes who revoked the lease.
+    pub fn noted_token(&self) -> FencingToken {
+        noted_token(self.context().policy.store.copies, self.lease().tokens)
     }
 
     /// The lease of the hold.
@@ -73,5 +78,24 @@ impl<'a, D: Driver> HoldCall<'a, D> {
     fn tell(&self, answer: Renewed) {
         let (owner, asked_at) = (self.lease().owner, self.asked_at);
         self.site.handle(Input::Renewal { owner, asked_at, answer: Ok(answer) });
+    }
+}
+
+/// Each of several servers has a highest token of its own for a lease, and all have the same lowest one.
+fn noted_token(copies: Copies, tokens: TokenRange) -> FencingToken {
+    match copies {
+        Copies::One => tokens.high(),
+        Copies::Several => tokens.low(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_servers_are_asked_by_the_lowest_token() {
+        let tokens = TokenRange::new(FencingToken::new(7).unwrap(), FencingToken::new(9).unwrap()).unwrap();
+        assert_eq!([Copies::One, Copies::Several].map(|copies| noted_token(copies, tokens).get()), [9, 7]);
     }
 }

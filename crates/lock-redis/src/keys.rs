@@ -43,6 +43,8 @@ pub(crate) enum Key<'a> {
     Limits(Keys<'a>),
     /// Who revoked the lease with this highest token.
     Revocation(Keys<'a>, FencingToken),
+    /// Whose leases were revoked at a node by this token.
+    RevokedOwners(Keys<'a>, FencingToken),
     /// What the other keys of the lock begin with, before the lock's own key.
     Lead(Keys<'a>),
     /// A part of the latch of this name.
@@ -149,6 +151,7 @@ impl fmt::Display for Key<'_> {
             Self::Queue(keys) => keys.beside(f, &["q"]),
             Self::Waiters(keys) => keys.beside(f, &["w"]),
             Self::Limits(keys) => keys.beside(f, &["l"]),
+            Self::RevokedOwners(keys, token) => keys.beside(f, &["o:", &token.to_string()]),
             Self::Revocation(keys, highest) => keys.beside(f, &["r:", &highest.to_string()]),
             Self::Lead(keys) => keys.lead(f),
             Self::Latch(keys, part) => keys.beside(f, &["latch", part]),

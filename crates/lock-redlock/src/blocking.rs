@@ -1,6 +1,10 @@
 //! The quorum for plain threads: one thread for each node, so that all are asked at once and each in order.
+//!
+//! `verbs` is that of async code; `threads` asks the nodes.
 
 mod threads;
+#[path = "nonblocking/verbs.rs"]
+mod verbs;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,19 +13,14 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::latch::{self, Seen};
-use lock_core::node::{BlockingQuorumNode, Inspection};
-use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, Effect, ErrorKind, EventSink, Fenced,
-    FencingToken, Lease, Location, LockName, Note, Operation, ReleaseRequest, Released, Renewed, Ttl,
-};
-use lock_host::{HostClock, SharedClock};
+use lock_core::node::BlockingQuorumNode as Node;
+use lock_core::{BackendError, Effect, ErrorKind, Operation, Ttl};
+use lock_forms::blocking as both;
+use lock_host::SharedClock;
 
+use crate::BACKEND;
 use crate::epochs::HostEpochs;
-use crate::inspect::{self, Listing};
-use crate::quorum::{Answers, Purpose, Quorum, Report, Request, Verdict, no_verdict};
-use crate::{BACKEND, capabilities, hints, location, no_latches};
+use crate::quorum::{Quorum, Request, Verdict, no_verdict};
 use threads::{Shared, State, serve};
 
 /// A quorum for threads. The nodes' threads also finish what callers no longer wait for.
@@ -30,16 +29,8 @@ pub struct Redlock<N> {
     shared: Arc<Shared<N>>,
 }
 
-impl<N: BlockingQuorumNode> Redlock<N> {
-    /// A quorum of these nodes. None is asked yet, and none votes before the first recovery [pass](Self::pass).
-    ///
-    /// # Errors
-    /// `Config` for fewer than three nodes, for one that is listed twice, or if this host cannot start threads.
-    pub fn of(nodes: Vec<N>, max_ttl: Ttl) -> Result<Self, BackendError> {
-        Self::on_clock(nodes, max_ttl, Arc::new(HostClock))
-    }
-
-    /// The same with the caller's clock.
+impl<N: Node> Redlock<N> {
+    /// As [`of`](Self::of), with the caller's clock.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -62,26 +53,6 @@ impl<N: BlockingQuorumNode> Redlock<N> {
         Ok(Self { shared: Arc::new(Shared { nodes, jobs, state, quiet, clock }) })
     }
 
-    /// A quorum of these nodes, after a first recovery pass. Each step of that may take `within`.
-    ///
-    /// # Errors
-    /// `Config` if nodes are misconfigured; the error of the nodes if most of them cannot be reached. A quorum that
-    /// does not vote yet is not an error here, but each verb reports it.
-    pub fn connect(nodes: Vec<N>, max_ttl: Ttl, within: Duration) -> Result<(Self, Report), BackendError> {
-        let quorum = Self::of(nodes, max_ttl)?;
-        let report = quorum.pass(Purpose::Watch, within)?;
-        report.check_reached()?;
-        Ok((quorum, report))
-    }
-
-    /// Runs a recovery pass. Each of its steps may take `within`.
-    ///
-    /// # Errors
-    /// `Config` if nodes are misconfigured.
-    pub fn pass(&self, purpose: Purpose, within: Duration) -> Result<Report, BackendError> {
-        self.run(Request::Pass(purpose), within)?.of_pass()
-    }
-
     /// Runs a request up to its verdict. The nodes' threads continue with the rest of it.
     fn run(&self, request: Request, within: Duration) -> Result<Verdict, BackendError> {
         let (caller, told) = mpsc::channel();
@@ -92,10 +63,23 @@ impl<N: BlockingQuorumNode> Redlock<N> {
         told.recv().map_err(|_| no_verdict())
     }
 
-    /// Asks all nodes the same for an operator.
-    fn ask_all(&self, ask: &Inspection, within: Duration) -> Result<Answers, BackendError> {
-        let asks = vec![Some(ask.clone()); self.shared.nodes.len()];
-        self.run(Request::Inspect(asks), within)?.of_inspect()
+    fn knows_its_nodes(&self) -> bool {
+        self.shared.state().quorum.knows_its_nodes()
+    }
+
+    /// On threads of the keeper's.
+    fn on_keepers_connections(self: Arc<Self>) -> Arc<Self> {
+        let Shared { nodes, state, quiet, clock, .. } = &*self.shared;
+        let nodes = nodes.iter().map(Node::for_keeper).collect();
+        match Self::with(nodes, Arc::clone(state), Arc::clone(quiet), Arc::clone(clock)) {
+            Ok(another) => Arc::new(another),
+            // If no more threads can be started, the keeper shares these.
+            Err(_) => self,
+        }
+    }
+
+    fn settle(&self, within: Duration) {
+        self.shared.settle(within);
     }
 }
 
@@ -104,105 +88,9 @@ fn no_thread(error: &io::Error) -> BackendError {
     BackendError::new(BACKEND, Operation::Connect, ErrorKind::Config, Effect::None, told)
 }
 
-impl<N: BlockingQuorumNode> Backend for Redlock<N> {
-    fn capabilities(&self) -> Capabilities {
-        capabilities()
-    }
-
-    fn locate(&self, name: &LockName) -> Option<Location> {
-        location::locate(&self.shared.nodes, name)
-    }
-
-    fn listen(&self, sink: EventSink) {
-        let majority = self.shared.state().quorum.majority();
-        hints::listen(&self.shared.nodes, majority, &sink);
-    }
-}
-
 /// Waits for the nodes' threads, because what they still have to send would be lost if the process ended.
 impl<N> Drop for Redlock<N> {
     fn drop(&mut self) {
         self.shared.settle(lock_core::FLUSH_WITHIN);
-    }
-}
-
-impl<N: BlockingQuorumNode> BlockingBackend for Redlock<N> {
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-        let Shared { nodes, state, quiet, clock, .. } = &*self.shared;
-        let nodes = nodes.iter().map(BlockingQuorumNode::for_keeper).collect();
-        match Self::with(nodes, Arc::clone(state), Arc::clone(quiet), Arc::clone(clock)) {
-            Ok(another) => Arc::new(another),
-            // If no more threads can be started, the keeper shares these.
-            Err(_) => self,
-        }
-    }
-
-    fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        self.run(Request::Acquire(claim.clone()), within)?.of_acquire()
-    }
-
-    fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        let begun = self.shared.clock.now();
-        let mut answers = self.run(Request::Renew(leases.to_vec()), within)?.of_renew()?;
-        let gone = inspect::gone(leases, &answers);
-        if !gone.is_empty() {
-            let left = within.saturating_sub(self.shared.clock.now().since(begun));
-            // Without an answer they are gone all the same.
-            if let Ok(told) = self.ask_all(&Inspection::RevokedBy(gone), left) {
-                inspect::noted(&mut answers, inspect::notes(&told));
-            }
-        }
-        Ok(answers)
-    }
-
-    fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        self.run(Request::Release(request.clone()), within)?.of_release()
-    }
-
-    fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.run(Request::Fence(lease.clone()), within)?.of_fence()
-    }
-
-    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        let told = self.ask_all(&inspect::show([name.clone()]), within)?.of_majority()?;
-        Ok(inspect::entry(&told, name, 0))
-    }
-
-    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        let mut listing = Listing::begin(self.shared.nodes.len(), query)?;
-        let named = self.run(Request::Inspect(listing.asks()), within / 2)?.of_inspect()?;
-        let Some(ask) = listing.find(named)? else { return Ok(listing.empty()) };
-        Ok(listing.page(&self.ask_all(&ask, within / 2)?.of_majority()?))
-    }
-
-    fn revoke(
-        &self,
-        name: &LockName,
-        token: FencingToken,
-        by: &Note,
-        within: Duration,
-    ) -> Result<Revoked, BackendError> {
-        let shown = self.ask_all(&inspect::show([name.clone()]), within / 2)?.of_majority()?;
-        let Some(ask) = inspect::revocation(&shown, name, token, by) else { return Ok(Revoked::NotHeld) };
-        inspect::revoked(&self.ask_all(&ask, within / 2)?)
-    }
-
-    fn revoked_by(
-        &self,
-        name: &LockName,
-        highest: FencingToken,
-        within: Duration,
-    ) -> Result<Option<Note>, BackendError> {
-        let lease = [(name.clone(), highest)];
-        let told = self.ask_all(&Inspection::RevokedBy(lease.into()), within)?.of_majority()?;
-        Ok(inspect::notes(&told).into_iter().flatten().next())
-    }
-
-    fn latch(&self, _request: &latch::Request, _within: Duration) -> Result<Seen, BackendError> {
-        Err(no_latches())
-    }
-
-    fn flush(&self, within: Duration) {
-        self.shared.settle(within);
     }
 }

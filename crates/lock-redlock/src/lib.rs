@@ -37,6 +37,10 @@ const BACKEND: &str = "redlock";
 /// it knows of no deployment and too few others remember.
 const DEFAULT_MAX_TTL: Duration = Duration::from_secs(5 * 60);
 
+/// How much longer than `within` to wait for a node: one that watches the time itself can say more about the request.
+/// Chosen: more than the precision of timers.
+const GRACE: Duration = Duration::from_millis(20);
+
 /// What a quorum can do, whatever its nodes are.
 fn capabilities() -> Capabilities {
     Capabilities::new(BACKEND, Waiting::Poll, Durability::ClockFloor)

@@ -1,27 +1,21 @@
-//! The quorum for tokio.
+//! The quorum for tokio. `verbs` is compiled for threads as well, and `run` runs a request.
 
 mod run;
+mod verbs;
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures_util::future::{FutureExt, select};
-use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::latch::{self, Seen};
-use lock_core::node::{AsyncQuorumNode, Inspection};
-use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, Location,
-    LockName, Note, ReleaseRequest, Released, Renewed, Ttl,
-};
-use lock_host::{HostClock, SharedClock};
+use lock_core::node::AsyncQuorumNode as Node;
+use lock_core::{BackendError, Ttl};
+use lock_forms::nonblocking as both;
+use lock_host::SharedClock;
 use tokio::time::timeout;
 
 use crate::epochs::HostEpochs;
-use crate::inspect::{self, Listing};
-use crate::quorum::{Answers, Purpose, Quorum, Report, Request, Verdict, no_verdict};
-use crate::{capabilities, hints, location, no_latches};
+use crate::quorum::{Quorum, Request, Verdict, no_verdict};
 use run::{Common, Run, Shared};
 
 /// A quorum for tokio. Each node has one connection, which keeps the order, and another one for the keeper.
@@ -39,16 +33,8 @@ enum Side {
     Keeper,
 }
 
-impl<N: AsyncQuorumNode> Redlock<N> {
-    /// A quorum of these nodes. None is asked yet, and none votes before the first recovery [pass](Self::pass).
-    ///
-    /// # Errors
-    /// `Config` for fewer than three nodes, or for one that is listed twice.
-    pub fn of(nodes: Vec<N>, max_ttl: Ttl) -> Result<Self, BackendError> {
-        Self::on_clock(nodes, max_ttl, Arc::new(HostClock))
-    }
-
-    /// The same with the caller's clock.
+impl<N: Node> Redlock<N> {
+    /// As [`of`](Self::of), with the caller's clock.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -57,32 +43,6 @@ impl<N: AsyncQuorumNode> Redlock<N> {
         let quorum = Quorum::new(&addresses, max_ttl, Box::new(HostEpochs))?;
         let common = Arc::new(Common::new(quorum));
         Ok(Self { shared: Arc::new(Shared { nodes, common, clock }), side: Side::Client })
-    }
-
-    /// A quorum of these nodes, after a first recovery pass. Each step of that may take `within`.
-    ///
-    /// # Errors
-    /// `Config` if nodes are misconfigured; the error of the nodes if most of them cannot be reached. A quorum that
-    /// does not vote yet is not an error here, but each verb reports it.
-    ///
-    /// # Cancel safety
-    /// Can be dropped at any point: a pass may stop after any step.
-    pub async fn connect(nodes: Vec<N>, max_ttl: Ttl, within: Duration) -> Result<(Self, Report), BackendError> {
-        let quorum = Self::of(nodes, max_ttl)?;
-        let report = quorum.pass(Purpose::Watch, within).await?;
-        report.check_reached()?;
-        Ok((quorum, report))
-    }
-
-    /// Runs a recovery pass. Each of its steps may take `within`.
-    ///
-    /// # Errors
-    /// `Config` if nodes are misconfigured.
-    ///
-    /// # Cancel safety
-    /// Can be dropped at any point: a pass may stop after any step.
-    pub async fn pass(&self, purpose: Purpose, within: Duration) -> Result<Report, BackendError> {
-        self.run(Request::Pass(purpose), within).await?.of_pass()
     }
 
     /// Runs a request up to its verdict. The rest of it continues in the background.
@@ -95,103 +55,20 @@ impl<N: AsyncQuorumNode> Redlock<N> {
         verdict.ok_or_else(no_verdict)
     }
 
-    /// Asks all nodes the same for an operator.
-    async fn ask_all(&self, ask: &Inspection, within: Duration) -> Result<Answers, BackendError> {
-        let asks = vec![Some(ask.clone()); self.shared.nodes.len()];
-        self.run(Request::Inspect(asks), within).await?.of_inspect()
-    }
-}
-
-impl<N: AsyncQuorumNode> Backend for Redlock<N> {
-    fn capabilities(&self) -> Capabilities {
-        capabilities()
+    fn knows_its_nodes(&self) -> bool {
+        self.shared.common.state().quorum.knows_its_nodes()
     }
 
-    fn locate(&self, name: &LockName) -> Option<Location> {
-        location::locate(&self.shared.nodes, name)
-    }
-
-    fn listen(&self, sink: EventSink) {
-        let majority = self.shared.common.state().quorum.majority();
-        hints::listen(&self.shared.nodes, majority, &sink);
-    }
-}
-
-#[async_trait]
-impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
+    /// Over connections of the keeper's runtime.
+    fn on_keepers_connections(&self) -> Arc<Self> {
         let Shared { nodes, common, clock } = &*self.shared;
-        let nodes = nodes.iter().map(AsyncQuorumNode::for_keeper).collect();
+        let nodes = nodes.iter().map(Node::for_keeper).collect();
         let (common, clock) = (Arc::clone(common), Arc::clone(clock));
         Arc::new(Self { shared: Arc::new(Shared { nodes, common, clock }), side: Side::Keeper })
     }
 
-    async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        self.run(Request::Acquire(claim.clone()), within).await?.of_acquire()
-    }
-
-    async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        let begun = self.shared.clock.now();
-        let mut answers = self.run(Request::Renew(leases.to_vec()), within).await?.of_renew()?;
-        let gone = inspect::gone(leases, &answers);
-        if !gone.is_empty() {
-            let left = within.saturating_sub(self.shared.clock.now().since(begun));
-            // Without an answer they are gone all the same.
-            if let Ok(told) = self.ask_all(&Inspection::RevokedBy(gone), left).await {
-                inspect::noted(&mut answers, inspect::notes(&told));
-            }
-        }
-        Ok(answers)
-    }
-
-    async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        self.run(Request::Release(request.clone()), within).await?.of_release()
-    }
-
-    async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.run(Request::Fence(lease.clone()), within).await?.of_fence()
-    }
-
-    async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        let told = self.ask_all(&inspect::show([name.clone()]), within).await?.of_majority()?;
-        Ok(inspect::entry(&told, name, 0))
-    }
-
-    async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        let mut listing = Listing::begin(self.shared.nodes.len(), query)?;
-        let named = self.run(Request::Inspect(listing.asks()), within / 2).await?.of_inspect()?;
-        let Some(ask) = listing.find(named)? else { return Ok(listing.empty()) };
-        Ok(listing.page(&self.ask_all(&ask, within / 2).await?.of_majority()?))
-    }
-
-    async fn revoke(
-        &self,
-        name: &LockName,
-        token: FencingToken,
-        by: &Note,
-        within: Duration,
-    ) -> Result<Revoked, BackendError> {
-        let shown = self.ask_all(&inspect::show([name.clone()]), within / 2).await?.of_majority()?;
-        let Some(ask) = inspect::revocation(&shown, name, token, by) else { return Ok(Revoked::NotHeld) };
-        inspect::revoked(&self.ask_all(&ask, within / 2).await?)
-    }
-
-    async fn revoked_by(
-        &self,
-        name: &LockName,
-        highest: FencingToken,
-        within: Duration,
-    ) -> Result<Option<Note>, BackendError> {
-        let lease = [(name.clone(), highest)];
-        let told = self.ask_all(&Inspection::RevokedBy(lease.into()), within).await?.of_majority()?;
-        Ok(inspect::notes(&told).into_iter().flatten().next())
-    }
-
-    async fn latch(&self, _request: &latch::Request, _within: Duration) -> Result<Seen, BackendError> {
-        Err(no_latches())
-    }
-
-    async fn flush(&self, within: Duration) {
+    /// Sends the rest of earlier requests, and waits for it.
+    async fn settle(&self, within: Duration) {
         let held_back = Run::of_held_back(Arc::clone(&self.shared), within);
         let settled = self.shared.common.settled();
         _ = match self.side {

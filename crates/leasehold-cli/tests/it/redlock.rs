@@ -249,9 +249,13 @@ fn locks_are_shown_with_the_votes_of_the_nodes() {
     nodes.servers[2].kill();
     let output = nodes.leasehold.command(&format!("show {url} a")).finish();
     let said = text(&output.stdout);
-    let votes = format!("votes    2 of 3: {}, {} ({}: unreachable)", addresses[0], addresses[1], addresses[2]);
+    let votes = format!("2 of 3: {}, {} ({}: unreachable)", addresses[0], addresses[1], addresses[2]);
     assert!(said.contains("nightly") && said.contains(&votes), "{said}");
-    assert_eq!(names(&nodes.leasehold.json(&format!("ls {url}"))), ["a"]);
+    assert_eq!(names(&nodes.leasehold.json(&format!("ls {url}"))), ["a", "left"], "the silent node may have it");
+    let output = nodes.leasehold.command(&format!("show {url} left")).finish();
+    let votes =
+        format!("possibly held, 1 of 3: {} ({}: not held, {}: unreachable)", addresses[0], addresses[1], addresses[2]);
+    assert!(text(&output.stdout).contains(&votes), "{}", text(&output.stdout));
     nodes.servers[1].kill();
     for line in ["ls", "show a"] {
         let output = nodes.leasehold.command(&format!("{line} {url}")).finish();
@@ -260,6 +264,24 @@ fn locks_are_shown_with_the_votes_of_the_nodes() {
         assert!(said.contains(&addresses[1]) && said.contains(&addresses[2]), "{line}: {said}");
     }
     drop(holder);
+}
+
+/// The first try reached one node. No node that answers shows the lease any more, and one that does not answer may have it.
+#[test]
+fn a_break_that_reached_a_minority_is_finished_although_no_node_shows_the_lease() {
+    let mut nodes = Nodes::founded(3);
+    let url = format!("--url {}", nodes.url());
+    let owner = "abababababababababababababababab";
+    let digest: String = nodes.servers[0].command(&["EVAL", "return redis.sha1hex(ARGV[1])", "0", owner]);
+    let () = nodes.servers[0].command(&["SADD", "leasehold:{a}:o:7", &digest[..32]]);
+    nodes.servers[2].kill();
+    assert_eq!(nodes.leasehold.json(&format!("show {url} a"))["held"], false);
+    let said = nodes.refused(&format!("break {url} --yes --token 7 a"), 1);
+    assert!(said.contains("not held"), "for sure: {said}");
+    let barred = format!("leasehold:{{a}}:r:{}", &digest[..32]);
+    for server in &nodes.servers[..2] {
+        assert_eq!(server.command::<u8>(&["EXISTS", &barred]), 1, "a late claim is refused");
+    }
 }
 
 #[test]

@@ -13,7 +13,9 @@ function kindOf(lock) {
   }
   if (lock.holders.some((lease) => lease.mode === "shared")) return ["readers", String(lock.leases)];
   const { held, not_held, unreachable } = lock.votes ?? {};
-  return ["lock", held ? `${held.length} of ${held.length + not_held.length + unreachable.length} nodes` : ""];
+  if (!held) return ["lock", ""];
+  const all = held.length + not_held.length + unreachable.length;
+  return ["lock", `${2 * held.length > all ? "" : "possibly held, "}${held.length} of ${all} nodes`];
 }
 
 /** One lock: a row of the table. */

@@ -13,6 +13,8 @@ pub enum Inspection {
     List(Query),
     /// Asks who holds these locks.
     Show(Arc<[LockName]>),
+    /// Asks whose lease of this lock has this token, and who had one that was revoked by it.
+    Owners(LockName, FencingToken),
     /// Ends a lease.
     Revoke(Arc<Revocation>),
     /// Asks who revoked leases, each named by its lock and by its lowest or highest token.
@@ -38,6 +40,8 @@ pub struct Shown {
 pub struct Revocation {
     /// The lock.
     pub name: LockName,
+    /// The token by which the operator named the lease. A node that is asked for its owners later names these, too.
+    pub token: FencingToken,
     /// The owners whose leases end.
     pub owners: Vec<OwnerDigest>,
     /// Who ends them.

@@ -87,7 +87,7 @@ impl Election {
     /// The leader, according to the store: a snapshot from one request. `None` if there is none.
     ///
     /// # Errors
-    /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot say it (`redlock://`).
+    /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot say it.
     ///
     /// # Cancel safety
     /// Changes nothing.
@@ -169,7 +169,7 @@ impl Leaders {
     /// send the term along when you act on it.
     ///
     /// # Errors
-    /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot say it (`redlock://`). After an error that may
+    /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot say it. After an error that may
     /// pass, call it again. `Closed` as soon as the client is closed.
     ///
     /// # Cancel safety

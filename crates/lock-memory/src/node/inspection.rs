@@ -3,8 +3,8 @@
 use std::ops::Bound;
 
 use lock_core::inspect::{Cursor, Query, Revoked, glob_matches};
-use lock_core::node::{Inspection, Revocation, Shown, Told};
-use lock_core::{LockName, Moment};
+use lock_core::node::{Inspection, OwnerDigest, Revocation, Shown, Told};
+use lock_core::{FencingToken, LockName, Moment};
 
 use super::lock::digest_of;
 use super::store::{Freed, NodeStore};
@@ -14,6 +14,7 @@ impl NodeStore {
         match inspection {
             Inspection::List(query) => self.list(query),
             Inspection::Show(names) => Told::Shown(names.iter().map(|name| self.show(clock, name)).collect()),
+            Inspection::Owners(name, token) => Told::Owners(self.owners(clock, name, *token)),
             Inspection::Revoke(revocation) => Told::Revoked(self.revoke(clock, revocation)),
             Inspection::RevokedBy(leases) => Told::RevokedBy(
                 leases.iter().map(|(name, token)| self.locks.get(name)?.revoked_by(clock, *token).cloned()).collect(),
@@ -37,6 +38,10 @@ impl NodeStore {
 
     fn show(&self, clock: Moment, name: &LockName) -> Option<Shown> {
         self.holder(name, clock).map(|hold| Shown { owner: digest_of(hold.owner), held: hold.shown(clock) })
+    }
+
+    fn owners(&self, clock: Moment, name: &LockName, token: FencingToken) -> Vec<OwnerDigest> {
+        self.locks.get(name).map(|lock| lock.owners(clock, token)).unwrap_or_default()
     }
 
     fn revoke(&mut self, clock: Moment, revocation: &Revocation) -> Revoked {

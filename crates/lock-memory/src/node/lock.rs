@@ -29,6 +29,8 @@ pub(crate) struct NodeLock {
 #[derive(Clone, Debug)]
 struct Revoked {
     owner: OwnerDigest,
+    /// By which the operator named the lease.
+    token: FencingToken,
     /// Those of the lease that was ended; `None` if the owner held nothing.
     tokens: Option<TokenRange>,
     by: Note,
@@ -112,14 +114,21 @@ impl NodeLock {
 
     /// Ends the hold of one of these owners, and refuses their claims. Returns whether there was a hold.
     pub(crate) fn revoke(&mut self, clock: Moment, revocation: &Revocation) -> bool {
-        let Revocation { owners, by, lasts, .. } = revocation;
+        let Revocation { token, owners, by, lasts, .. } = revocation;
         let ended = self.hold.take_if(|hold| owners.contains(&digest_of(hold.owner)));
         let ended = ended.map(|hold| (digest_of(hold.owner), hold.tokens));
         self.revoked.extend(owners.iter().map(|owner| {
             let tokens = ended.as_ref().filter(|(ended, _)| ended == owner).map(|(_, tokens)| *tokens);
-            Revoked { owner: owner.clone(), tokens, by: by.clone(), until: clock + *lasts }
+            Revoked { owner: owner.clone(), token: *token, tokens, by: by.clone(), until: clock + *lasts }
         }));
         ended.is_some()
+    }
+
+    /// Whose lease has this token, and whose was revoked by it.
+    pub(crate) fn owners(&self, clock: Moment, token: FencingToken) -> Vec<OwnerDigest> {
+        let held = self.hold.iter().filter(|hold| clock < hold.until && hold.tokens.contains(token));
+        let revoked = self.revoked.iter().filter(|revoked| clock < revoked.until && revoked.token == token);
+        held.map(|hold| digest_of(hold.owner)).chain(revoked.map(|revoked| revoked.owner.clone())).collect()
     }
 
     /// Who revoked the lease with this lowest or highest token.

@@ -22,6 +22,10 @@ pub(super) fn call(inspection: &Inspection, line: Line<'_>) -> Result<Call, Fail
             let keys: Vec<_> = names.iter().map(|name| Key::Lock(line.wire.keys(name))).collect();
             Call::script(&script::SHOW, &keys)
         }
+        Inspection::Owners(name, token) => {
+            let keys = line.wire.keys(name);
+            Call::script(&script::OWNERS, &[Key::Lock(keys), Key::RevokedOwners(keys, *token)]).arg(token.get())
+        }
         Inspection::Revoke(revocation) => revoke(line, revocation),
         Inspection::RevokedBy(leases) => {
             let mut notes = redis::cmd("MGET");
@@ -35,9 +39,9 @@ fn scan(query: &Query) -> Scan<'_> {
     Scan { query, cursor: query.cursor.as_ref() }
 }
 
-fn revoke(line: Line<'_>, Revocation { name, owners, by, lasts }: &Revocation) -> Call {
+fn revoke(line: Line<'_>, Revocation { name, token, owners, by, lasts }: &Revocation) -> Call {
     let keys = line.wire.keys(name);
-    let call = Call::script(&script::REVOKE, &[Key::Node, Key::Lock(keys)]).arg(Key::Lead(keys));
+    let call = Call::script(&script::REVOKE, &[Key::Node, Key::Lock(keys)]).arg(Key::Lead(keys)).arg(token.get());
     owners.iter().fold(call.arg(by.to_wire()).arg(to_millis(*lasts)), |call, OwnerDigest(owner)| call.arg(owner))
 }
 
@@ -48,6 +52,9 @@ pub(super) fn read(inspection: &Inspection, line: Line<'_>, reply: Value) -> Res
         Inspection::Show(_) => {
             let pairs = read_as::<Vec<(Option<Vec<u8>>, i64)>>(reply)?;
             Ok(Told::Shown(pairs.into_iter().map(|(value, pttl)| Some(shown(&value?, remaining(pttl)))).collect()))
+        }
+        Inspection::Owners(..) => {
+            Ok(Told::Owners(read_as::<Vec<String>>(reply)?.into_iter().map(OwnerDigest).collect()))
         }
         Inspection::Revoke(_) => match read_as::<i64>(reply)? {
             0 => Ok(Told::Revoked(Revoked::NotHeld)),

@@ -59,10 +59,14 @@ pub(crate) static RECORD: Script = Script::new(text!("clock", "node/record"));
 /// that is not ours, or nothing; and `PTTL`.
 pub(crate) static SHOW: Script = Script::new(text!("node/show"));
 
-/// Ends the lease of an owner, or refuses its late claims. Keys: node, lock. Arguments: lead, note of who does it, how long to remember
+/// Digests of the owners whose lease has a token, or was revoked by it. Keys: lock, what is remembered of revocations by that token.
+/// Arguments: token.
+pub(crate) static OWNERS: Script = Script::new(text!("node/owners"));
+
+/// Ends the lease of an owner, and refuses its late claims. Keys: node, lock. Arguments: lead, token that names it, note of who does it, how long to remember
 /// it (ms), and digests of owners. Returns 1 if one of them held the lock, or 0.
 pub(crate) static REVOKE: Script = Script::new(text!("clock", "node/tell_one", "node/revoke"));
 
 /// What a connection to a node loads on connecting.
-pub(crate) static ALL: [&Script; 10] =
-    [&ACQUIRE, &FENCE, &RELEASE, &LOOK, &MARK, &INSTALL, &MOVE, &RECORD, &SHOW, &REVOKE];
+pub(crate) static ALL: [&Script; 11] =
+    [&ACQUIRE, &FENCE, &RELEASE, &LOOK, &MARK, &INSTALL, &MOVE, &RECORD, &SHOW, &OWNERS, &REVOKE];

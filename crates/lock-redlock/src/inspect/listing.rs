@@ -1,16 +1,16 @@
 //! A listing, page by page. Nodes keep their names in different orders and have different ones, so each has a cursor of its own.
 //!
-//! A page asks each node for its next names, and then all nodes who holds these locks. A lock that several nodes have is listed when the
-//! first of these nodes comes to it. Every lock that is held is found: any majority has a node in common with the nodes that are listed,
-//! and these are the same from the first page to the last.
+//! A page asks each node for its next names, and then all nodes who holds these locks. A lock is listed on each page on which a node names
+//! it: which of its nodes comes first may change meanwhile, so none can leave it to another. Every lock that is held throughout is found: any
+//! majority has a node in common with the nodes that are listed, and these are the same from the first page to the last.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lock_core::inspect::{Cursor, Page, Query};
 use lock_core::node::{Inspection, Told};
 use lock_core::{BackendError, Effect, ErrorKind, Holder, LockName, Operation};
 
-use super::votes::{entry, show, shown};
+use super::votes::{entry, show};
 use crate::BACKEND;
 use crate::quorum::{Answers, NodeId};
 
@@ -20,8 +20,8 @@ pub(crate) struct Listing {
     query: Query,
     /// How far each node is.
     places: Vec<Place>,
-    /// The names that were found, and at which nodes.
-    found: BTreeMap<LockName, Vec<NodeId>>,
+    /// The names that were found.
+    found: BTreeSet<LockName>,
 }
 
 /// How far a listing of one node is.
@@ -48,7 +48,7 @@ impl Listing {
             let told = "this cursor is not from a listing of these nodes";
             return Err(BackendError::new(BACKEND, Operation::Inspect, ErrorKind::Unsupported, Effect::None, told));
         }
-        Ok(Self { query: query.clone(), places, found: BTreeMap::new() })
+        Ok(Self { query: query.clone(), places, found: BTreeSet::new() })
     }
 
     /// What to ask each node.
@@ -73,18 +73,18 @@ impl Listing {
         for (index, place) in self.places.iter_mut().enumerate() {
             *place = match (&*place, told.remove(&NodeId(index))) {
                 (Place::Begins | Place::At(_), Some(Told::Listed { names, next })) => {
-                    names.iter().for_each(|name| self.found.entry(name.clone()).or_default().push(NodeId(index)));
+                    self.found.extend(names.iter().cloned());
                     next.clone().map_or(Place::Ended, Place::At)
                 }
                 (Place::Begins, _) => Place::LeftOut,
-                // What it has not listed yet may have been left to it by the others.
+                // It may be the only one of its majority that is listed.
                 (Place::At(_), _) => {
                     return Err(answers.error(Effect::None, "a node ended during the listing; list again"));
                 }
                 (place, _) => place.clone(),
             };
         }
-        Ok((!self.found.is_empty()).then(|| show(self.found.keys().cloned())))
+        Ok((!self.found.is_empty()).then(|| show(self.found.iter().cloned())))
     }
 
     /// The page without entries, if no names were found.
@@ -94,14 +94,10 @@ impl Listing {
 
     /// The page, once all nodes were asked.
     pub(crate) fn page(self, answers: &Answers) -> Page {
-        let is_listed = |node: &NodeId| self.places.get(node.0).is_some_and(|place| *place != Place::LeftOut);
-        let entry = |(position, (name, at)): (usize, (&LockName, &Vec<NodeId>))| {
-            let mut have = shown(answers, position).filter_map(|(node, shown)| shown.map(|_| node)).filter(is_listed);
-            let is_turn = have.next().is_some_and(|first| at.contains(&first));
-            // Whether another string is a lock cannot be told.
-            entry(answers, name, position).filter(|entry| is_turn && entry.holder != Holder::Foreign)
-        };
-        Page { entries: self.found.iter().enumerate().filter_map(entry).collect(), next: self.next() }
+        let entries = self.found.iter().enumerate().filter_map(|(position, name)| entry(answers, name, position));
+        // Whether another string is a lock cannot be told.
+        let entries = entries.filter(|entry| entry.holder != Holder::Foreign).collect();
+        Page { entries, next: self.next() }
     }
 
     /// Where to continue; `None` at the end.

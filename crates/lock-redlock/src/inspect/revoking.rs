@@ -3,25 +3,20 @@
 use std::sync::Arc;
 
 use lock_core::inspect::{REMEMBERED_MIN, Revoked};
-use lock_core::node::{Inspection, Revocation, Shown, Told};
-use lock_core::{BackendError, Effect, FencingToken, Holder, Lease, LockName, Note, Renewed};
+use lock_core::node::{Inspection, Revocation, Told};
+use lock_core::{BackendError, Effect, FencingToken, Lease, LockName, Note, Renewed};
 
-use super::votes::shown;
 use crate::quorum::Answers;
 
-/// Ends the lease that spans a token, as the nodes show it; `None` if none of them has one. Owners that failed to get the lock may have
-/// drawn the same token at other nodes: what they left ends, too.
+/// Ends the lease that has a token; `None` if no node has one, nor remembers that one was revoked by this token. Owners that failed to get the
+/// lock may have drawn the same token at other nodes: what they left ends, too.
 pub(crate) fn revocation(answers: &Answers, name: &LockName, token: FencingToken, by: &Note) -> Option<Inspection> {
-    let spans = |shown: &&Shown| match shown.held.holder {
-        Holder::Leasehold { tokens, .. } => tokens.contains(token),
-        Holder::Foreign => false,
-    };
-    let shown = shown(answers, 0).filter_map(|(_, shown)| shown).filter(spans);
-    let mut owners: Vec<_> = shown.map(|shown| shown.owner.clone()).collect();
+    let told = answers.told().filter_map(|(_, told)| if let Told::Owners(owners) = told { Some(owners) } else { None });
+    let mut owners: Vec<_> = told.flatten().cloned().collect();
     owners.sort_unstable();
     owners.dedup();
     let lasts = answers.max_ttl.get().max(REMEMBERED_MIN);
-    let revocation = Revocation { name: name.clone(), owners, by: by.clone(), lasts };
+    let revocation = Revocation { name: name.clone(), token, owners, by: by.clone(), lasts };
     (!revocation.owners.is_empty()).then(|| Inspection::Revoke(Arc::new(revocation)))
 }
 
@@ -36,7 +31,9 @@ pub(crate) fn revoked(answers: &Answers) -> Result<Revoked, BackendError> {
             "{} of {all} nodes confirmed that the lease has ended, {majority} are needed; it may have ended or not",
             told.len()
         );
-        return Err(answers.error(Effect::Unknown, &told).with_remedy("repeat it once a majority answers"));
+        return Err(answers
+            .error(Effect::Unknown, &told)
+            .with_remedy("repeat it with the same token once a majority answers"));
     }
     Ok(if ended > 0 { Revoked::Revoked } else { Revoked::NotHeld })
 }
@@ -70,10 +67,11 @@ mod tests {
     use lock_core::{ErrorKind, Operation, Ttl};
 
     use super::*;
+    use crate::quorum::Heard;
 
     fn told(nodes: [Option<Revoked>; 3]) -> Result<Revoked, BackendError> {
         let lost = || BackendError::new("a", Operation::Inspect, ErrorKind::Timeout, Effect::Unknown, "no answer");
-        let outcome = |told: Option<Revoked>| Some(told.map(Told::Revoked).ok_or_else(lost));
+        let outcome = |told: Option<Revoked>| Heard::Outcome(told.map(Told::Revoked).ok_or_else(lost));
         let nodes = ["a", "b", "c"].iter().zip(nodes).map(|(node, told)| ((*node).to_owned(), outcome(told)));
         revoked(&Answers { majority: 2, max_ttl: Ttl::DEFAULT, nodes: nodes.collect() })
     }

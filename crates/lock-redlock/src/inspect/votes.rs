@@ -23,15 +23,19 @@ pub(super) fn shown(answers: &Answers, position: usize) -> impl Iterator<Item = 
     })
 }
 
-/// The lock at this position, if a majority has the same lease. It lasts for as long as a majority keeps it.
+/// The lock at this position, if a majority has the same lease, or may have it with the nodes that did not answer. It lasts for as long as a
+/// majority may keep it: a silent node counts as the one that keeps it longest.
 pub(crate) fn entry(answers: &Answers, name: &LockName, position: usize) -> Option<Entry> {
     let mut leases: BTreeMap<&OwnerDigest, Vec<&Held>> = BTreeMap::new();
     for shown in shown(answers, position).filter_map(|(_, shown)| shown) {
         leases.entry(&shown.owner).or_default().push(&shown.held);
     }
-    let (owner, mut copies) = leases.into_iter().find(|(_, copies)| copies.len() >= answers.majority)?;
+    let (owner, mut copies) = leases.into_iter().max_by_key(|(_, copies)| copies.len())?;
+    if copies.len() + answers.silent() < answers.majority {
+        return None;
+    }
     copies.sort_by_key(|copy| Reverse(copy.remaining.unwrap_or(Duration::MAX)));
-    let remaining = copies.get(answers.majority - 1)?.remaining;
+    let remaining = copies.get((answers.majority - 1).saturating_sub(answers.silent()))?.remaining;
     let Held { holder, age, .. } = (*agreed(&copies)?).clone();
     let mut entry = Entry::exclusive(name.clone(), holder, remaining, 0);
     entry.holders.iter_mut().for_each(|held| held.age = age);

@@ -14,8 +14,8 @@ use lock_host::SharedClock;
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::BACKEND;
 use crate::quorum::{Outcome, Outgoing, Output, Quorum, Request, RequestId, Verdict};
+use crate::{BACKEND, GRACE};
 
 #[derive(Debug)]
 pub(super) struct Shared<N> {
@@ -83,10 +83,6 @@ pub(super) struct Run<N> {
     /// Rings when the time of a request is over. It is set once nothing is ready.
     alarm: Option<Pin<Box<Sleep>>>,
 }
-
-/// How much longer than `within` to wait for a node: one that watches the time itself can say more about the request.
-/// Chosen: more than the precision of timers.
-const GRACE: Duration = Duration::from_millis(20);
 
 /// A request to a node.
 struct InFlight {

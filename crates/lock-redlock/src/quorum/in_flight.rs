@@ -101,6 +101,11 @@ impl Quorum {
         self.nodes.majority()
     }
 
+    /// Whether a pass has found which of the nodes count. Otherwise one is needed before an inspection.
+    pub fn knows_its_nodes(&self) -> bool {
+        self.nodes.watch.identified.is_some()
+    }
+
     /// Whether nothing is in flight, except to nodes that do not answer.
     pub fn is_quiet(&self) -> bool {
         self.nodes.are_quiet()
@@ -207,11 +212,15 @@ impl Quorum {
             self.in_flight.remove(&id);
         }
         let Some(verdict) = verdict else { return };
-        // A look of an operator changes nothing.
-        let is_verb = !matches!(verdict, Verdict::Pass(_) | Verdict::Inspect(_));
+        let purpose = match verdict {
+            Verdict::Pass(_) => None,
+            // An inspection changes nothing.
+            Verdict::Inspect(_) => self.nodes.watch.may_identify(now).then_some(Purpose::Look),
+            _ => self.nodes.wants_pass(now).then_some(Purpose::Watch),
+        };
         self.outputs.push_back(Output::Done(id, verdict));
-        if is_verb && self.nodes.wants_pass(now) {
-            self.begin(now, Request::Pass(Purpose::Watch), PASS_WITHIN);
+        if let Some(purpose) = purpose {
+            self.begin(now, Request::Pass(purpose), PASS_WITHIN);
         }
     }
 }

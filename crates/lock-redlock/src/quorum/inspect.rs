@@ -7,6 +7,7 @@ use std::time::Duration;
 use lock_core::node::{Ask, Inspection, Told};
 use lock_core::{BackendError, Effect, Moment, Operation, Ttl};
 
+use super::node::Node;
 use super::nodes::Nodes;
 use super::outgoing::{NodeId, Outcome, Outgoing};
 use super::trouble::Failures;
@@ -18,8 +19,20 @@ pub struct Answers {
     pub(crate) majority: usize,
     /// The longest ttl of the deployment.
     pub(crate) max_ttl: Ttl,
-    /// For each node its address and its answer; `None` if it was not asked, or has not answered yet.
-    pub(crate) nodes: Vec<(String, Option<Outcome>)>,
+    /// For each node its address, and what came of asking it.
+    pub(crate) nodes: Vec<(String, Heard)>,
+}
+
+/// What came of asking a node.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// There is nothing to ask it.
+    NotAsked,
+    /// It does not count, according to the last recovery pass.
+    Excluded(BackendError),
+    /// It has not answered yet, or is not asked because it did not answer before.
+    Silent,
+    Outcome(Outcome),
 }
 
 /// An inspection that is in flight.
@@ -34,7 +47,8 @@ pub(super) struct Inspect {
 impl Inspect {
     /// Asks each node what it is to be asked. A node that did not answer before is only probed while a majority is expected to answer.
     pub(super) fn begin(nodes: &mut Nodes, now: Moment, asks: Vec<Option<Inspection>>, within: Duration) -> Self {
-        let unanswered = nodes.all.iter().map(|node| (node.address.clone(), None)).collect();
+        let unanswered = nodes.all.iter().zip(&asks).map(|(node, ask)| (node.address.clone(), not_heard(node, ask)));
+        let unanswered = unanswered.collect();
         let answers = Answers { majority: nodes.majority(), max_ttl: nodes.max_ttl, nodes: unanswered };
         let mut inspect = Self { open: BTreeSet::new(), answers: Some(answers), verdict: None };
         if let Some(refusal) = &nodes.watch.refusal {
@@ -45,8 +59,11 @@ impl Inspect {
         let short = trusted < nodes.majority();
         for (id, ask) in nodes.ids().zip(asks) {
             let node = &mut nodes.all[id.0];
-            // One that is of another deployment, or is counted already under another address, does not count.
-            let Some(ask) = ask.filter(|_| node.fault.is_none() && (short || node.may_be_asked(now))) else { continue };
+            let Some(ask) = ask.filter(|_| node.fault.is_none()) else { continue };
+            // What is to end a lease is worth a try at every node.
+            if !(short || node.may_be_asked(now) || matches!(ask, Inspection::Revoke(_))) {
+                continue;
+            }
             inspect.open.extend((short || node.is_trusted()).then_some(id));
             nodes.send(id, Ask::Inspect(ask), within);
         }
@@ -55,9 +72,13 @@ impl Inspect {
     }
 
     pub(super) fn heard(&mut self, sent: &Outgoing, outcome: Outcome) {
+        // A release that the node had not confirmed says nothing about what was asked.
+        if !matches!(sent.ask, Ask::Inspect(_)) {
+            return;
+        }
         self.open.remove(&sent.node);
         if let Some(answers) = &mut self.answers {
-            answers.nodes[sent.node.0].1 = Some(outcome);
+            answers.nodes[sent.node.0].1 = Heard::Outcome(outcome);
         }
         self.decide();
     }
@@ -74,11 +95,46 @@ impl Inspect {
     }
 }
 
+fn not_heard(node: &Node, ask: &Option<Inspection>) -> Heard {
+    match (ask, &node.fault) {
+        (None, _) => Heard::NotAsked,
+        // It is of another deployment, or counts under another address.
+        (Some(_), Some(fault)) => Heard::Excluded(fault.clone()),
+        (Some(_), None) => Heard::Silent,
+    }
+}
+
+impl Heard {
+    fn told(&self) -> Option<&Told> {
+        match self {
+            Self::Outcome(outcome) => outcome.as_ref().ok(),
+            Self::NotAsked | Self::Excluded(_) | Self::Silent => None,
+        }
+    }
+
+    /// Whether it was to answer and did not.
+    fn is_silence(&self) -> bool {
+        matches!(self, Self::Silent | Self::Outcome(Err(_)))
+    }
+
+    fn error(&self) -> Option<&BackendError> {
+        match self {
+            Self::Excluded(error) | Self::Outcome(Err(error)) => Some(error),
+            Self::NotAsked | Self::Silent | Self::Outcome(Ok(_)) => None,
+        }
+    }
+}
+
 impl Answers {
     /// The answers by node.
     pub(crate) fn told(&self) -> impl Iterator<Item = (NodeId, &Told)> {
-        let told = self.nodes.iter().map(|(_, outcome)| outcome.as_ref()?.as_ref().ok());
+        let told = self.nodes.iter().map(|(_, heard)| heard.told());
         told.enumerate().filter_map(|(index, told)| Some((NodeId(index), told?)))
+    }
+
+    /// How many nodes may have what is not known of. The address of one that is excluded may lead to another server for others.
+    pub(crate) fn silent(&self) -> usize {
+        self.nodes.iter().filter(|(_, heard)| heard.told().is_none()).count()
     }
 
     /// The answers, if a majority has answered.
@@ -88,14 +144,15 @@ impl Answers {
         if self.told().count() < self.majority { Err(self.error(Effect::None, &told)) } else { Ok(self) }
     }
 
-    /// The error of all nodes that have not answered, by name.
-    pub(crate) fn error(&self, others: Effect, told: &str) -> BackendError {
+    /// The error of all nodes that have not answered, by name. The effect is that of what they were asked: to inspect a node has none, even
+    /// if the answer is lost.
+    pub(crate) fn error(&self, effect: Effect, told: &str) -> BackendError {
         let mut failures = Failures::new(self.nodes.len() - self.majority + 1);
-        let silent = self.nodes.iter().filter(|(_, outcome)| !matches!(outcome, Some(Ok(_))));
-        let addresses: Vec<_> = silent.clone().map(|(address, _)| address.as_str()).collect();
-        let errors = silent.filter_map(|(_, outcome)| outcome.as_ref()?.as_ref().err());
-        errors.for_each(|error| failures.push(error.clone()));
-        let told = format!("{told}; not answering: {}", addresses.join(", "));
-        failures.error(Operation::Inspect, others, &told)
+        let silent = self.nodes.iter().filter(|(_, heard)| heard.is_silence());
+        let addresses: Vec<_> = silent.map(|(address, _)| address.as_str()).collect();
+        self.nodes.iter().filter_map(|(_, heard)| heard.error()).for_each(|error| failures.push(error.clone()));
+        let silent =
+            if addresses.is_empty() { String::new() } else { format!("; not answering: {}", addresses.join(", ")) };
+        failures.error_of_effect(Operation::Inspect, effect, &format!("{told}{silent}"))
     }
 }

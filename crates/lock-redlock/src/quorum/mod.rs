@@ -33,6 +33,8 @@ mod wishes;
 
 pub use in_flight::{EpochSource, Output, Quorum};
 pub use inspect::Answers;
+#[cfg(test)]
+pub(crate) use inspect::Heard;
 pub use outgoing::{NodeId, Outcome, Outgoing, RequestId};
 pub use recovery::{NodeReport, Purpose, Recovery, Report};
 pub(crate) use request::no_verdict;

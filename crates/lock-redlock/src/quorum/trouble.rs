@@ -21,15 +21,23 @@ impl Failures {
         self.errors.push(error);
     }
 
-    /// All of them in one error. It is transient unless so many are permanent that no majority is left. `others` is the
-    /// effect at the nodes that did not fail.
+    /// All of them in one error. `others` is the effect at the nodes that did not fail.
     pub(super) fn error(&self, operation: Operation, others: Effect, message: &str) -> BackendError {
+        let unsure = self.errors.iter().any(|error| error.effect() == Effect::Unknown);
+        self.error_of_effect(operation, if unsure { Effect::Unknown } else { others }, message)
+    }
+
+    /// All of them in one error of this effect. It is transient unless so many are permanent that no majority is left.
+    pub(super) fn error_of_effect(&self, operation: Operation, effect: Effect, message: &str) -> BackendError {
         let kinds =
             |transient| self.errors.iter().map(BackendError::kind).filter(move |kind| kind.is_transient() == transient);
         let hopeless = kinds(false).count() >= self.overlap;
         let kind = if hopeless { kinds(false).next() } else { kinds(true).next() };
-        let unsure = self.errors.iter().any(|error| error.effect() == Effect::Unknown);
-        let effect = if unsure { Effect::Unknown } else { others };
+        // A timeout is of unknown effect by definition.
+        let kind = kind.map(|kind| match (kind, effect) {
+            (ErrorKind::Timeout, Effect::None) => ErrorKind::Unreachable,
+            (kind, _) => kind,
+        });
         let told: Vec<_> = self.errors.iter().map(ToString::to_string).collect();
         let message = if told.is_empty() { message.to_owned() } else { format!("{message} ({})", told.join("; ")) };
         BackendError::new(BACKEND, operation, kind.unwrap_or(ErrorKind::Unavailable), effect, message)

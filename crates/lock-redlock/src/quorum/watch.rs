@@ -10,6 +10,8 @@ use lock_core::{BackendError, Moment};
 const PASS_EVERY: Duration = Duration::from_millis(250);
 /// How soon the next pass looks at nodes that could not be reached.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How soon a client that only inspects looks again which nodes count. Chosen: a deployment is rarely moved.
+const IDENTIFY_EVERY: Duration = Duration::from_secs(10);
 /// A pass that takes longer has ended with the runtime that ran it.
 const PASS_MAX: Duration = Duration::from_secs(10);
 
@@ -18,6 +20,8 @@ const PASS_MAX: Duration = Duration::from_secs(10);
 pub(super) struct Watch {
     pub(super) in_flight: Option<Moment>,
     pub(super) last_pass: Option<Moment>,
+    /// When a pass of any purpose last found which nodes count.
+    pub(super) identified: Option<Moment>,
     /// When this client first saw each epoch abstain.
     pub(super) seen: BTreeMap<Epoch, Moment>,
     /// Why nothing can be granted, as the last pass found.
@@ -51,10 +55,18 @@ impl Wait {
 }
 
 impl Watch {
+    /// Whether it is time to look which nodes count.
+    pub(super) fn may_identify(&self, now: Moment) -> bool {
+        !recent(now, self.in_flight, PASS_MAX) && !recent(now, self.identified, IDENTIFY_EVERY)
+    }
+
     /// Whether the next pass may begin. There is one at a time.
     pub(super) fn may_pass(&self, now: Moment) -> bool {
-        let recent = |at: Option<Moment>, within| at.is_some_and(|at| now.since(at) < within);
         let rest = if self.wait.is_some() { PASS_EVERY } else { LOOK_EVERY };
-        !recent(self.in_flight, PASS_MAX) && !recent(self.last_pass, rest)
+        !recent(now, self.in_flight, PASS_MAX) && !recent(now, self.last_pass, rest)
     }
+}
+
+fn recent(now: Moment, at: Option<Moment>, within: Duration) -> bool {
+    at.is_some_and(|at| now.since(at) < within)
 }

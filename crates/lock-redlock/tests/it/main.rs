@@ -5,6 +5,7 @@
 mod blocking;
 mod counting;
 mod deliveries;
+mod doubts;
 mod dwells;
 mod held_back;
 mod inspecting;

@@ -88,7 +88,7 @@ impl Nodes {
 
     fn revoke(&self, node: usize, name: &LockName, owner: &OwnerDigest) -> Revoked {
         let (owners, by) = (vec![owner.clone()], Note::from_wire("7@ops"));
-        let revocation = Revocation { name: name.clone(), owners, by, lasts: WITHIN };
+        let revocation = Revocation { name: name.clone(), token: FencingToken::MAX, owners, by, lasts: WITHIN };
         match self.ask(node, &Ask::Inspect(Inspection::Revoke(revocation.into()))) {
             Ok(Told::Revoked(revoked)) => revoked,
             other => panic!("not revoked: {other:?}"),

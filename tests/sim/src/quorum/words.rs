@@ -77,7 +77,9 @@ impl fmt::Debug for Said {
             Ok(told @ (Told::Abstains | Told::Fenced(_) | Told::Released(_) | Told::Records(_))) => {
                 write!(f, "{told:?}")
             }
-            Ok(told @ (Told::Listed { .. } | Told::Shown(_) | Told::Revoked(_) | Told::RevokedBy(_))) => {
+            Ok(
+                told @ (Told::Listed { .. } | Told::Shown(_) | Told::Owners(_) | Told::Revoked(_) | Told::RevokedBy(_)),
+            ) => {
                 write!(f, "{told:?}")
             }
             Err(error) => write!(f, "{:?} {:?}", error.kind(), error.effect()),

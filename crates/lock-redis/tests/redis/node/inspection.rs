@@ -32,7 +32,7 @@ impl Voter {
 
     fn revoke(&self, name: &str, owners: &[&OwnerDigest]) -> Result<Told, BackendError> {
         let owners = owners.iter().map(|&owner| owner.clone()).collect();
-        let revocation = Revocation { name: name.parse().unwrap(), owners, by: by(), lasts: LASTS };
+        let revocation = Revocation { name: name.parse().unwrap(), token: token(9), owners, by: by(), lasts: LASTS };
         self.ask(&Ask::Inspect(Inspection::Revoke(revocation.into())))
     }
 
@@ -71,6 +71,46 @@ fn locks_are_shown_without_their_owners() {
         let said = format!("{shown:?}");
         assert!(!said.contains(&"ab".repeat(8)) && !said.contains("sesame"), "{facade}: {said}");
         assert_eq!(voter.digest_of(&Claim { width: Width::ONE, ..wide }), ours.owner, "{facade}: under any name");
+    }
+}
+
+/// A long value may be anything, and a script that hashed it would keep the server busy.
+#[test]
+fn of_a_long_value_of_something_else_only_the_beginning_is_hashed() {
+    let voter = Voter::start(on_threads);
+    let shown = |value: &str| {
+        voter.server.command::<()>(&["SET", "foreign", value]);
+        voter.shown(&["foreign"])[0].clone().unwrap().owner
+    };
+    let long = "ab".repeat(100_000);
+    assert_eq!(shown(&format!("{long}c")), shown(&format!("{long}d")));
+    assert_eq!(shown(&format!("lh1:{long}:1:1:c")), shown(&format!("lh1:{long}:2:2:d")));
+    assert!(shown("sesame") != shown("poppy!") && shown(&long) != shown(&format!("{long}c")));
+}
+
+/// An operator who was told to repeat a revocation may not be shown the lease any more.
+#[test]
+fn a_node_names_the_owners_of_a_token_and_those_that_were_revoked_by_it() {
+    for (facade, connect) in BOTH {
+        let voter = Voter::start(connect);
+        let owners =
+            |number: u64| match voter.ask(&Ask::Inspect(Inspection::Owners("job".parse().unwrap(), token(number)))) {
+                Ok(Told::Owners(owners)) => owners.into_iter().collect::<BTreeSet<_>>(),
+                other => panic!("{facade}: {other:?}"),
+            };
+        let (held, lease) = voter.take("job");
+        let (high, digest) = (lease.tokens.high().get(), voter.shown(&["job"])[0].clone().unwrap().owner);
+        let another = OwnerDigest("00".repeat(16));
+        assert_eq!(
+            (owners(high), owners(high + 1), owners(9)),
+            ([digest.clone()].into(), [].into(), [].into()),
+            "{facade}"
+        );
+        voter.revoke("job", &[&another, &digest]).unwrap();
+        assert_eq!((owners(9), owners(high)), ([another.clone(), digest.clone()].into(), [].into()), "{facade}");
+        let error = voter.acquire(&held, 1).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Protocol, "{facade}: one that held is refused as well: {error}");
+        assert!((30_000..=60_000).contains(&voter.left("leasehold:{job}:o:9")), "{facade}");
     }
 }
 

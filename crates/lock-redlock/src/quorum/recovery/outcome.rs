@@ -27,6 +27,7 @@ impl Pass {
         nodes.watch.wait = waits.min().map(|left| Wait { since: now, left, records: self.records_kept(nodes) });
         nodes.watch.is_blank = report.is_blank();
         nodes.watch.refusal = None;
+        nodes.watch.identified = Some(now);
         nodes.announced = self.announced(nodes);
         self.conclude(nodes, now, Ok(report));
     }
@@ -45,6 +46,7 @@ impl Pass {
         if self.purpose == Purpose::Watch {
             nodes.watch.refusal = Some(error.clone());
         }
+        nodes.watch.identified = None;
         self.conclude(nodes, now, Err(error));
     }
 
