@@ -82,7 +82,7 @@ impl Redis {
     }
 }
 
-/// Servers are asked where others are on the thread that has to know.
+/// What asks where servers are is blocking code, for both forms.
 fn in_background<A>(ask: impl FnOnce() -> Result<A, Failure>) -> Result<A, Failure> {
     ask()
 }

@@ -112,7 +112,7 @@ impl Redis {
     }
 }
 
-/// Servers are asked where others are in blocking code, for both forms.
+/// What asks where servers are is blocking code, for both forms.
 async fn in_background<A: Send + 'static>(
     ask: impl FnOnce() -> Result<A, Failure> + Send + 'static,
 ) -> Result<A, Failure> {

@@ -155,7 +155,9 @@ impl<'a> Real<'a> {
 
     fn fence(&mut self, lease: &Lease) -> (Moment, Say) {
         let (at, reply) = self.script(texts().look, &[lease.name.to_string()], &[]);
-        let [(value, _, _, _)]: [(Option<String>, i64, i64, Vec<Value>); 1] = redis::from_redis_value(reply).unwrap();
+        // Of a free lock, there is only that it has no value.
+        let [seen]: [Vec<Value>; 1] = redis::from_redis_value(reply).unwrap();
+        let value: Option<String> = redis::from_redis_value(seen[0].clone()).unwrap();
         let fenced = match value.as_deref().and_then(parsed) {
             Some((owner, tokens, _)) if owner == lease.owner && tokens == lease.tokens => Fenced::Acknowledged,
             Some((_, tokens, _)) if tokens.low() > lease.tokens.high() => Fenced::Higher(tokens.low()),
