@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::{env, fs, io};
 
-const LOOKS: &str = "        self.asleep_until.store(LOOKING, Ordering::SeqCst);\n";
+const LOOKS: &str = "        self.asleep_until.store(READING, Ordering::SeqCst);\n";
 
 fn main() -> io::Result<()> {
     twin(
         "deaf_alarms",
         "lock-host/src/alarms.rs",
-        "if schedule.next_look.is_none_or(|look| at < look)",
-        "if schedule.next_look.is_none()",
+        "if schedule.next_wake.is_none_or(|wake| at < wake)",
+        "if schedule.next_wake.is_none()",
     )?;
     twin("hasty_renewals", "lock-host/src/renewals.rs", LOOKS, "")?;
     twin(

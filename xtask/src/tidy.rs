@@ -33,8 +33,8 @@ const EDGES: [(&str, &[&str]); 23] = [
     ("lock-mysql", &["lock-core", "lock-sql", "lock-host"]),
     ("lock-zookeeper", &["lock-core", "lock-rules", "lock-host"]),
     ("lock-etcd", &["lock-core", "lock-rules", "lock-host"]),
-    ("lock-redis", &["lock-core", "lock-host"]),
-    ("lock-redlock", &["lock-core", "lock-host", "lock-forms"]),
+    ("lock-redis", &["lock-core", "lock-forms", "lock-host"]),
+    ("lock-redlock", &["lock-core", "lock-forms", "lock-host"]),
     ("lock-kit", &["lock-core", "lock-host", "lock-forms", "lock-async", "lock-blocking"]),
     ("leasehold-macros", &["lock-core"]),
     ("lock-conformance", &["lock-core", "lock-host", "lock-async", "lock-blocking", "lock-memory"]),
@@ -59,7 +59,7 @@ const EDGES: [(&str, &[&str]); 23] = [
         ],
     ),
     ("leasehold-dashboard", &["leasehold"]),
-    ("leasehold-cli", &["leasehold", "leasehold-dashboard", "lock-core", "lock-host"]),
+    ("leasehold-cli", &["leasehold", "leasehold-dashboard"]),
     ("lab", &["leasehold"]),
 ];
 

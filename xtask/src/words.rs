@@ -8,12 +8,22 @@ use anyhow::{Context, Result, ensure};
 /// Words to avoid, and what to write instead. A phrase with a capital letter is an identifier and is matched exactly;
 /// any other is matched in either case. Only whole words count, also where a phrase continues on the next line.
 const GONE: &[(&str, &str)] = &[
+    ("Awaiting", "WakeRegistration"),
     ("Errand", "request"),
     ("Farewell", "PendingRelease"),
+    ("Inquiry", "HoldCall"),
+    ("LOOKING", "READING"),
     ("Noted", "Record"),
     ("Noting", "Recording"),
     ("Parting", "ReleaseRequest"),
+    ("Quest", "Attempt"),
+    ("Sight", "PollResult, or say what was seen"),
+    ("Sleeper", "waiter"),
+    ("Sleepers", "WakeRegistry"),
+    ("Tenure", "HeldLease"),
     ("Tidings", "Renewal"),
+    ("Troubles", "errors"),
+    ("UnderWay", "InFlight"),
     ("a dependency of its", "one of its dependencies"),
     ("a minute or some", "a minute or two"),
     ("amiss", "wrong"),
@@ -27,11 +37,16 @@ const GONE: &[(&str, &str)] = &[
     ("did not come about", "failed"),
     ("face", "facade"),
     ("faces", "facades"),
+    ("find_hands", "dispatch"),
     ("for ever", "forever"),
     ("for people", "for display, for users, or for operators"),
     ("had otherwise", "say what is assumed"),
     ("harmless when dropped", "can be dropped at any point"),
+    ("has_news", "has_update"),
+    ("hasten", "renew_now"),
+    ("hastened", "urgent"),
     ("in earnest", "in production"),
+    ("inquire", "hold_call"),
     ("is let go", "is dropped, released or passed on"),
     ("is no error", "is not an error"),
     ("is no number", "is not a number"),
@@ -45,17 +60,21 @@ const GONE: &[(&str, &str)] = &[
     ("spelt", "spelled, or written"),
     ("stood still", "was suspended, or was stopped"),
     ("tidings", "renewals, or answers"),
-    ("two colours", "async and blocking"),
     ("turned away", "rejected, or refused"),
+    ("two colours", "async and blocking"),
+    ("under way", "in flight, or in progress"),
+    ("under_way", "in_flight"),
     ("who polls", "waiters that poll"),
     ("whoever", "the client that, or anyone who"),
     ("whomever", "the client that"),
+    ("word_at", "wanted_as_of"),
 ];
 
 /// Where some of them are still in use. Only remove from this list.
 const STILL_USED: &[(&str, &[&str])] = &[
     // It may name what was renamed.
-    ("CHANGELOG.md", &["Errand", "Farewell", "Noted", "Noting", "Parting", "Tidings"]),
+    ("CHANGELOG.md", &["Errand", "Farewell", "Inquiry", "Noted", "Noting", "Parting", "Tidings"]),
+    ("crates/lock-redis/", &["under way", "under_way"]),
 ];
 
 /// This file, which has to name what it refuses.

@@ -16,7 +16,7 @@ const ANSWERED: Duration = Duration::from_millis(10);
 /// How many locks a task tries in turn. Names sort the first locks of all tasks before the others, so a process that holds as many
 /// locks as there are tasks holds one lock of each task.
 pub const LOCKS_OF_A_TASK: u32 = 16;
-/// How many locks a process asks for at a time if it wants many. Few, so that the memory of requests under way does not count as memory of
+/// How many locks a process asks for at a time if it wants many. Few, so that the memory of requests in flight does not count as memory of
 /// the locks.
 const AT_ONCE: usize = 64;
 

@@ -148,7 +148,7 @@ pub(crate) enum Command {
     Aside(Aside),
 }
 
-/// What uses no store in force: setting up stores, and texts.
+/// Commands that use no store in force: setting up stores, and texts.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Aside {
     /// Set up MySQL or MariaDB for clients that may not create tables.

@@ -19,10 +19,10 @@ use crate::exit::{Exit, Failure};
 
 /// Names the file. If it is set and empty, no file is read.
 const CONFIG: &str = "LEASEHOLD_CONFIG";
-/// What it is called where none is named.
+/// The name where none is given.
 const NAME: &str = "leasehold.toml";
 
-/// What is used where the command line says nothing.
+/// The values where the command line says nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Defaults {
     /// The store, and the file that names it.
@@ -32,7 +32,7 @@ pub(crate) struct Defaults {
     pub(crate) why: Option<String>,
 }
 
-/// What the file may have.
+/// The contents of the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
@@ -124,7 +124,7 @@ fn without_password(problem: &str) -> String {
     problem.to_owned()
 }
 
-/// What is wrong with a file, and where.
+/// A mistake in a file, and its place.
 fn broken(path: &Path, text: &str, span: Option<Range<usize>>, problem: &str) -> Failure {
     let place = span.map_or_else(String::new, |span| {
         let before = text.get(..span.start).unwrap_or(text);

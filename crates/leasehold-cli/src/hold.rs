@@ -8,7 +8,7 @@ use leasehold::guard::Proof;
 use leasehold::kit::{JobError, RunEnd, Slot, SlotAfter};
 use leasehold::{Error, FencingToken};
 
-/// What a command needs to know of the lease that it runs under.
+/// The lease that a command runs under.
 pub(crate) trait Lease {
     /// When the hold ends, unless it is renewed first.
     fn deadline(&self) -> Moment;

@@ -31,7 +31,7 @@ pub(crate) fn limit(args: &LimitArgs) -> Result<Exit, Failure> {
     if args.json { print(&json(&changed)?) } else { print(&sentence(&changed, args.from)) }
 }
 
-/// A limit of those who hold slots, if anybody does.
+/// A limit under which slots are held, if any are.
 fn in_use(locks: &Locks, args: &LimitArgs) -> Result<Option<Limit>, Failure> {
     let Some(entry) = locks.holder(&args.name)? else { return Ok(None) };
     Ok(entry.holders.iter().find_map(|held| held.mode.limit()))

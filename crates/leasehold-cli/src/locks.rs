@@ -14,11 +14,11 @@ use crate::durations::{rough, whole_seconds};
 use crate::exit::{Exit, Failure};
 use crate::hold::Hold;
 use crate::holders::{is_gone, is_own, name_of, names_of};
+use crate::lock_request::{LockRequest, Patience};
 use crate::log::Log;
 use crate::place::Place;
 use crate::quorum::{Quorum, failure};
 use crate::store::Store;
-use crate::wish::{Patience, Wish};
 
 /// How long a store may take to show its locks.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
@@ -81,7 +81,7 @@ impl Locks {
         self.client.capabilities().entries_end
     }
 
-    /// What is shown in place of the remaining time of a lease that has none.
+    /// Shown in place of the remaining time of a lease that has none.
     pub(crate) fn endless(&self) -> &'static str {
         match self.entries_end() {
             EntriesEnd::WithTtl => NEVER_EXPIRES,
@@ -110,31 +110,31 @@ impl Locks {
         (shown || complete).then_some(!shown)
     }
 
-    /// Acquires a lock, or begins a run of a job. Blocks for as long as the wish says.
-    pub(crate) fn acquire(&self, wish: &Wish) -> Result<Hold, Failure> {
-        match wish.job.of(&self.client, &wish.name, wish.options()) {
+    /// Acquires a lock, or begins a run of a job. Blocks for as long as the request says.
+    pub(crate) fn acquire(&self, request: &LockRequest) -> Result<Hold, Failure> {
+        match request.job.of(&self.client, &request.name, request.options()) {
             Some(job) => match job.begin() {
                 Ok(Begun::Run(run)) => Ok(Hold::Job(Box::new(run))),
-                Ok(Begun::Skipped(skipped)) => Err(self.skipped(skipped, wish)),
-                Err(error) => Err(not_begun(error, wish)),
+                Ok(Begun::Skipped(skipped)) => Err(self.skipped(skipped, request)),
+                Err(error) => Err(not_begun(error, request)),
             },
             None => {
-                let lock = self.lock(wish).options(wish.options());
-                let acquired = match wish.patience {
+                let lock = self.lock(request).options(request.options());
+                let acquired = match request.patience {
                     Patience::None => lock.try_acquire(),
                     Patience::Until(_) | Patience::Endless | Patience::Always => lock.acquire().map(Some),
                 };
-                let acquired = acquired.map_err(|error| refused(error, wish))?;
-                acquired.map(Hold::Lock).ok_or_else(|| self.busy(wish))
+                let acquired = acquired.map_err(|error| refused(error, request))?;
+                acquired.map(Hold::Lock).ok_or_else(|| self.busy(request))
             }
         }
     }
 
     /// A slot that was taken ends the run; a job that runs is a lock that is held.
-    fn skipped(&self, skipped: Skipped, wish: &Wish) -> Failure {
-        match (skipped.reason, wish.patience) {
-            (SkipReason::Running, Patience::Until(waited)) => timed_out(waited, skipped.holder.as_ref(), wish),
-            (SkipReason::Running, _) => self.busy(wish),
+    fn skipped(&self, skipped: Skipped, request: &LockRequest) -> Failure {
+        match (skipped.reason, request.patience) {
+            (SkipReason::Running, Patience::Until(waited)) => timed_out(waited, skipped.holder.as_ref(), request),
+            (SkipReason::Running, _) => self.busy(request),
             (_, _) => skipped.into(),
         }
     }
@@ -145,17 +145,17 @@ impl Locks {
         Ok(self.inspect()?.revoke(name, token, &by, LOOK_WITHIN)?)
     }
 
-    /// Who ended the lease whose highest token this is, if somebody did.
+    /// The note of the client that ended the lease whose highest token this is, if one did.
     pub(crate) fn revoked_by(&self, name: &LockName, highest: FencingToken) -> Result<Option<Note>, Failure> {
         Ok(self.inspect()?.revoked_by(name, highest, LOOK_WITHIN)?)
     }
 
-    /// The lock of a wish. The client tells locks and semaphores of one name apart.
-    fn lock(&self, wish: &Wish) -> AnyLock {
-        match wish.mode {
-            Mode::Shared => self.client.rw_lock(&wish.name).read().into_any(),
-            Mode::Permits { limit, .. } => self.client.semaphore(&wish.name, limit.get()).into_any(),
-            Mode::Exclusive | _ => self.client.mutex(&wish.name).into_any(),
+    /// The lock of a request. The client tells locks and semaphores of one name apart.
+    fn lock(&self, request: &LockRequest) -> AnyLock {
+        match request.mode {
+            Mode::Shared => self.client.rw_lock(&request.name).read().into_any(),
+            Mode::Permits { limit, .. } => self.client.semaphore(&request.name, limit.get()).into_any(),
+            Mode::Exclusive | _ => self.client.mutex(&request.name).into_any(),
         }
     }
 
@@ -169,7 +169,7 @@ impl Locks {
         self.client.semaphore(name, limit.get())
     }
 
-    /// What prevents the lock from being granted, to show to a waiting user.
+    /// The obstacle to a grant, for a waiting user.
     pub(crate) fn obstacle(&self, name: &LockName, place: &Place) -> Option<String> {
         let held = |entry: Entry| match is_own(&entry) {
             true => "granted to this process, but not confirmed yet".to_owned(),
@@ -179,9 +179,9 @@ impl Locks {
         silence.or_else(|| self.holder(name).ok().flatten().map(held))
     }
 
-    /// The store error that affects those who wait by this wish, if any.
-    pub(crate) fn store_error(&self, wish: &Wish) -> Option<BackendError> {
-        self.lock(wish).store_error()
+    /// The store error that affects the waiters by this request, if any.
+    pub(crate) fn store_error(&self, request: &LockRequest) -> Option<BackendError> {
+        self.lock(request).store_error()
     }
 
     /// The held locks that match a glob, all of them.
@@ -210,15 +210,15 @@ impl Locks {
         self.client.inspect().ok_or_else(|| self.client.capabilities().unable(Ability::Inspect).into())
     }
 
-    fn busy(&self, wish: &Wish) -> Failure {
-        let entry = self.holder(&wish.name).ok().flatten();
+    fn busy(&self, request: &LockRequest) -> Failure {
+        let entry = self.holder(&request.name).ok().flatten();
         let holder = entry.as_ref().map_or_else(|| name_of(None), names_of);
         if let Some(Entry { remaining: Some(Duration::ZERO), .. }) = &entry {
             return busy(
-                wish,
+                request,
                 &format!(
                     "{} is kept by a transaction that is fenced by the expired lease of {holder}; {WAIT}",
-                    wish.name
+                    request.name
                 ),
             );
         }
@@ -227,7 +227,7 @@ impl Locks {
         {
             // It has kept the lock, or has died: the store does not say which.
             let left = whole_seconds(*left);
-            return busy(wish, &format!("{} stays locked for {left} more, after {holder}; {WAIT}", wish.name));
+            return busy(request, &format!("{} stays locked for {left} more, after {holder}; {WAIT}", request.name));
         }
         let rest = match entry.map(|entry| entry.remaining) {
             None => format!("; {WAIT}"),
@@ -237,7 +237,7 @@ impl Locks {
             Some(None) if self.entries_end() == EntriesEnd::WithSession => format!("; {WAIT}"),
             Some(None) => " and never expires; if nothing uses it any more, delete its key from the store".to_owned(),
         };
-        busy(wish, &format!("{} is held by {holder}{rest}", wish.name))
+        busy(request, &format!("{} is held by {holder}{rest}", request.name))
     }
 }
 
@@ -246,16 +246,16 @@ fn build(builder: Builder, log: Option<Arc<Log>>) -> Result<Client, Failure> {
     builder.build().map_err(|error| failure(error.into()))
 }
 
-/// What is shown for a lease without a ttl.
+/// The text for a lease without a ttl.
 pub(crate) const NEVER_EXPIRES: &str = "never expires";
 
 const WAIT: &str = "to wait, use -w 30s instead of -n, or omit both";
 
 /// Why a run of a job has not begun.
-fn not_begun(error: JobError, wish: &Wish) -> Failure {
+fn not_begun(error: JobError, request: &LockRequest) -> Failure {
     match error {
-        JobError::Acquire(error) => refused(error, wish),
-        JobError::Lost(lost) if lost.name != wish.name => {
+        JobError::Acquire(error) => refused(error, request),
+        JobError::Lost(lost) if lost.name != request.name => {
             let (name, reason) = (lost.name, lost.reason);
             let message = format!(
                 "the lease of the slot was lost before the command began: {reason} ({name}); another machine may have run the slot, \
@@ -271,9 +271,9 @@ fn not_begun(error: JobError, wish: &Wish) -> Failure {
     }
 }
 
-fn refused(error: AcquireError, wish: &Wish) -> Failure {
+fn refused(error: AcquireError, request: &LockRequest) -> Failure {
     match error {
-        AcquireError::TimedOut { waited, holder, .. } => timed_out(waited, holder.as_ref(), wish),
+        AcquireError::TimedOut { waited, holder, .. } => timed_out(waited, holder.as_ref(), request),
         AcquireError::Invalid(invalid) => Failure::usage(&invalid),
         AcquireError::Backend(error) => error.into(),
         AcquireError::Forgotten { .. } => Failure::new(Exit::Unavailable, error.to_string()),
@@ -281,8 +281,8 @@ fn refused(error: AcquireError, wish: &Wish) -> Failure {
     }
 }
 
-fn timed_out(waited: Duration, holder: Option<&Holder>, wish: &Wish) -> Failure {
-    let name = &wish.name;
+fn timed_out(waited: Duration, holder: Option<&Holder>, request: &LockRequest) -> Failure {
+    let name = &request.name;
     let advice = match holder {
         Some(Holder::Foreign) => format!("check with leasehold show {name} whether it expires"),
         Some(holder) if is_gone(holder) == Some(true) => {
@@ -291,9 +291,9 @@ fn timed_out(waited: Duration, holder: Option<&Holder>, wish: &Wish) -> Failure 
         }
         Some(Holder::Leasehold { .. }) | None => "raise -w, or contact the holder".to_owned(),
     };
-    busy(wish, &format!("waited {} for {name}, behind {}; {advice}", rough(waited), name_of(holder)))
+    busy(request, &format!("waited {} for {name}, behind {}; {advice}", rough(waited), name_of(holder)))
 }
 
-fn busy(wish: &Wish, message: &str) -> Failure {
-    Failure::new(Exit::Busy(wish.busy_code), message)
+fn busy(request: &LockRequest, message: &str) -> Failure {
+    Failure::new(Exit::Busy(request.busy_code), message)
 }

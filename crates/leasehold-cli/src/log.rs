@@ -63,7 +63,7 @@ enum Phase {
     Closed,
 }
 
-/// What is logged.
+/// A logged event.
 #[derive(Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) level: Level,

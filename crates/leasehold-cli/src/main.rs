@@ -17,12 +17,13 @@ mod hold;
 mod holders;
 mod job;
 mod limit;
+mod listing;
+mod lock_request;
 mod locks;
 mod log;
-mod look;
-mod looks;
 mod man;
 mod place;
+mod poller;
 mod quorum;
 mod redis;
 mod redlock;
@@ -36,7 +37,6 @@ mod store;
 mod table;
 mod visible;
 mod watching;
-mod wish;
 
 use std::ffi::OsString;
 use std::io::{Write, stderr};
@@ -127,8 +127,8 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Run(args) => Ok(run::run(Task::Run(args))),
         Command::Elect(args) => Ok(run::run(Task::Elect(args))),
-        Command::Ls(args) => look::ls(args),
-        Command::Show(args) => look::show(args),
+        Command::Ls(args) => listing::ls(args),
+        Command::Show(args) => listing::show(args),
         Command::Doctor(args) => doctor::doctor(args),
         Command::Watch(args) => watching::watch(args),
         Command::Dashboard(args) => dashboard::dashboard(args),

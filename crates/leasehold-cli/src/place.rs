@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The place of a waiter in the queue, as far as looks from outside tell: newcomers are behind it, so it is never worse than before.
+/// The place of a waiter in the queue, as far as snapshots from outside tell: newcomers are behind it, so it is never worse than before.
 #[derive(Debug)]
 pub(crate) struct Place(AtomicU32);
 

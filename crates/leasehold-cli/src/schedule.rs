@@ -1,10 +1,10 @@
-//! What is said about the slots of a schedule, for scripts.
+//! The slots of a schedule, for scripts.
 
 use leasehold::FencingToken;
 use leasehold::kit::{SkipReason, Skipped};
 use serde::Serialize;
 
-/// What is said about the slots of a schedule.
+/// The slots of a schedule.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Schedule {
     /// The slot that the run is for, in UTC.
@@ -25,7 +25,7 @@ pub(crate) struct SkippedSlot {
     reason: &'static str,
     /// Who ran it, or runs it, if known.
     holder: Option<String>,
-    /// The token of the run that is under way, if there is one.
+    /// The token of the run in progress, if there is one.
     token: Option<u64>,
 }
 

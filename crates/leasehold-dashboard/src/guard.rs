@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::uri::Authority;
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -65,7 +66,7 @@ fn refusal(status: StatusCode, text: &'static str) -> Refusal {
 }
 
 fn check(request: &Request, hosts: &Hosts) -> Result<(), Refusal> {
-    let host = host(request.headers()).filter(|host| hosts.allows(host));
+    let host = host(request).filter(|host| hosts.allows(host));
     let named = request.uri().authority().is_none_or(|named| hosts.allows(named.as_str()));
     let Some(host) = host.filter(|_| named) else {
         return Err(refusal(
@@ -85,11 +86,14 @@ fn check(request: &Request, hosts: &Hosts) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The host and port under which the server was reached, if exactly one is given.
-fn host(headers: &HeaderMap) -> Option<&str> {
-    let mut hosts = headers.get_all(header::HOST).iter();
-    let host = hosts.next()?.to_str().ok()?;
-    hosts.next().is_none().then_some(host)
+/// The host and port under which the server was reached, if exactly one is given. In HTTP/2 it is part of the address.
+fn host(request: &Request) -> Option<&str> {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(host), None) => host.to_str().ok(),
+        (Some(_), Some(_)) => None,
+        (None, _) => request.uri().authority().map(Authority::as_str),
+    }
 }
 
 /// Whether this page asks, or a person who typed its address. What is no browser does not say.
@@ -107,6 +111,8 @@ fn is_own(headers: &HeaderMap, host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::Body;
+
     use super::*;
 
     #[test]
@@ -145,5 +151,18 @@ mod tests {
             assert!(!hosts.allows(foreign), "{foreign}");
         }
         assert!(!Hosts::default().allows("admin.example"));
+    }
+
+    fn reached(uri: &str, hosts: &[&str]) -> Option<String> {
+        let request =
+            hosts.iter().fold(Request::builder().uri(uri), |request, name| request.header(header::HOST, *name));
+        host(&request.body(Body::empty()).unwrap()).map(ToOwned::to_owned)
+    }
+
+    #[test]
+    fn the_host_is_that_of_the_header_and_in_http_2_that_of_the_address() {
+        assert_eq!(reached("/", &["admin.example"]).as_deref(), Some("admin.example"));
+        assert_eq!(reached("https://admin.example:444/", &[]).as_deref(), Some("admin.example:444"));
+        assert_eq!((reached("/", &[]), reached("/", &["localhost", "evil.example"])), (None, None));
     }
 }

@@ -65,6 +65,9 @@ use self::source::Source;
 /// How often the store is read unless set otherwise. Chosen: a person sees what happens, and a store does not notice.
 const EVERY: Duration = Duration::from_secs(1);
 
+/// The shortest pause that can be set. Chosen: a page does not change faster than a person sees.
+const EVERY_MIN: Duration = Duration::from_millis(100);
+
 /// A live page of the locks of one store. Nothing is read before a page is open.
 #[derive(Debug)]
 #[must_use = "a dashboard shows nothing until its router is served"]
@@ -100,9 +103,10 @@ impl Dashboard {
         self
     }
 
-    /// Reads the store this often while a page is open; by default each second. A lease that is about to end is looked at sooner.
+    /// Reads the store this often while a page is open; by default each second, and every 100 ms at most. A lease that is about to end is
+    /// looked at sooner.
     pub fn every(mut self, pause: Duration) -> Self {
-        self.every = pause;
+        self.every = pause.max(EVERY_MIN);
         self
     }
 
@@ -137,7 +141,7 @@ impl Dashboard {
         self.source.list().await.map(drop)
     }
 
-    /// The page as a router: at its root, or wherever it is nested.
+    /// The page as a router: at its root, or wherever it is nested (such as at `/locks`, without a slash at the end of its address).
     ///
     /// An open page is a response without end. So a server that shuts down gracefully waits for it: drop the server instead.
     ///

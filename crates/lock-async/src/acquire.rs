@@ -1,10 +1,10 @@
 //! How locks of all kinds are acquired.
 
 use lock_core::{AcquireError, Refusal, Ticket, TryAcquireError};
-use lock_host::{Asking, Held};
+use lock_host::{AcquireCall, Held};
 
 use crate::both;
-use crate::driver::{Driver, verdict};
+use crate::driver::{Driver, turn_result};
 use crate::guard::Guard;
 use crate::limit::ask_limit;
 use crate::mutex::NamedLock;
@@ -26,9 +26,9 @@ impl<M> NamedLock<M> {
     /// cancels the wait: `tokio::select!`, `tokio::time::timeout`, an aborted task, or the `run_until_cancelled` of a token.
     ///
     /// # Blocking
-    /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is under way
+    /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is in flight
     /// at the end, one to release what the wait left at the store. A wait that is [cancelled](Self::cancelled_by) without a request
-    /// under way ends at once:
+    /// in flight ends at once:
     ///
     /// ```
     /// # mod leasehold { pub use lock_core::AcquireError; pub use lock_blocking as blocking; }
@@ -48,8 +48,8 @@ impl<M> NamedLock<M> {
     /// # }
     /// ```
     pub async fn acquire(&self) -> Result<Guard<M>, AcquireError> {
-        let asking = self.0.ask()?;
-        asking.waited(take_turn(&asking).await).map(Guard)
+        let call = self.0.ask()?;
+        call.waited(take_turn(&call).await).map(Guard)
     }
 
     /// Takes the lock if it is free; `None` if it is held. [`try_acquire_or_holder`](Self::try_acquire_or_holder) also
@@ -97,12 +97,12 @@ impl<M> NamedLock<M> {
     /// # }
     /// ```
     pub async fn try_acquire_or_holder(&self) -> Result<Guard<M>, TryAcquireError> {
-        let asking = self.0.ask()?.without_waiting();
-        asking.tried(take_turn(&asking).await.map(Guard))
+        let call = self.0.ask()?.without_waiting();
+        call.tried(take_turn(&call).await.map(Guard))
     }
 
     /// Goes on with the lock of a ticket, which another guard has let go of with [`Guard::detach`](crate::Guard::detach). The lock
-    /// stays held in between, and those who wait for it keep their places.
+    /// stays held in between, and its waiters keep their places.
     ///
     /// The first one to adopt a ticket has the lock. The guard has a higher token than the one before. `ttl`, `max_hold` and
     /// `why` are those of this lock, and `max_hold` counts from now. Of a semaphore, it has as many permits as the ticket, with the
@@ -121,21 +121,21 @@ impl<M> NamedLock<M> {
     /// # Blocking
     /// As [`acquire`](Self::acquire).
     pub async fn adopt(&self, ticket: &Ticket) -> Result<Guard<M>, AcquireError> {
-        let asking = self.0.ask_for(ticket)?;
-        if let Some(look) = self.0.look_before_adopting(ticket)? {
-            ask_limit(look).await?;
+        let call = self.0.ask_for(ticket)?;
+        if let Some(call) = self.0.read_limit_before_adopting(ticket)? {
+            ask_limit(call).await?;
         }
-        asking.waited(take_turn(&asking).await).map(Guard)
+        call.waited(take_turn(&call).await).map(Guard)
     }
 }
 
 /// Waits for a turn, for a guard of any kind.
 #[both]
-async fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
+async fn take_turn<M>(call: &AcquireCall<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
     loop {
-        let (joined, turn, _watch) = asking.join();
-        let verdict = verdict(turn.site(), turn.id(), joined).await;
-        if let Some(held) = asking.held(turn, verdict) {
+        let (joined, turn, _watch) = call.join();
+        let result = turn_result(turn.site(), turn.id(), joined).await;
+        if let Some(held) = call.held(turn, result) {
             return held;
         }
     }

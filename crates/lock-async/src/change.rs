@@ -9,7 +9,7 @@ use crate::guard::{Guard, ReadGuard};
 
 #[both]
 impl<M> Guard<M> {
-    /// Lets go of the lock without releasing it, and returns the ticket with which another task, thread or process can go on
+    /// Detaches the lock without releasing it, and returns the ticket with which another task, thread or process can continue
     /// with it: see [`adopt`](crate::NamedLock::adopt). The lease is renewed once before, so that nearly all of its ttl is
     /// left; a ticket that nobody adopts ends with that.
     ///
@@ -68,8 +68,8 @@ impl Guard<Exclusive> {
     /// # Blocking
     /// Until the store has answered, or the hold has ended.
     pub async fn downgrade(self) -> Result<ReadGuard, ChangeError<Self>> {
-        let verdict = change(&self.0, Mode::Shared).await;
-        self.0.changed(verdict, Self).map(Guard)
+        let result = change(&self.0, Mode::Shared).await;
+        self.0.changed(result, Self).map(Guard)
     }
 }
 
@@ -90,8 +90,8 @@ impl Guard<Shared> {
     /// # Blocking
     /// Until the store has answered, or the hold has ended.
     pub async fn try_upgrade(self) -> Result<Guard, ChangeError<Self>> {
-        let verdict = change(&self.0, Mode::Exclusive).await;
-        self.0.changed(verdict, Self).map(Guard)
+        let result = change(&self.0, Mode::Exclusive).await;
+        self.0.changed(result, Self).map(Guard)
     }
 }
 
@@ -110,10 +110,10 @@ impl Guard<Permits> {
     /// # Blocking
     /// Until the store has answered, or the hold has ended.
     pub async fn give_back(self, count: u32) -> Result<Self, ChangeError<Self>> {
-        let verdict = match self.0.without(count) {
+        let result = match self.0.without(count) {
             Ok(mode) => change(&self.0, mode).await,
             Err(refusal) => Some(Err(refusal)),
         };
-        self.0.changed(verdict, Self).map(Self)
+        self.0.changed(result, Self).map(Self)
     }
 }

@@ -66,7 +66,7 @@ impl Client {
         RwLock { read: NamedLock(Lock::shared(&self.0, name)), write: NamedLock(Lock::writing(&self.0, name)) }
     }
 
-    /// A semaphore by its name, with `limit` permits, from 1 to 2,147,483,646. All who use the name have to give the same
+    /// A semaphore by its name, with `limit` permits, from 1 to 2,147,483,646. All users of the name have to give the same
     /// limit, unless it was changed with `set_limit`, and nobody can use it as a lock meanwhile: they get an error of the kind
     /// [`OtherKind`](lock_core::ErrorKind::OtherKind). Name and limit are checked when permits are acquired.
     /// [`Semaphore`](crate::Semaphore) has an example.
@@ -93,10 +93,10 @@ impl Client {
 
     /// How late renewals are sent. A machine or a store that is too slow for the ttl shows here before a lock is lost.
     pub fn keeper_lateness(&self) -> Lateness {
-        self.0.ports().renewals.lateness()
+        self.0.context().renewals.lateness()
     }
 
     pub(crate) fn backend(&self) -> &dyn AsyncBackend {
-        &*self.0.ports().driver.backend
+        &*self.0.context().driver.backend
     }
 }

@@ -60,19 +60,19 @@ impl<M> Guard<M> {
     /// # Blocking
     /// For at most an operation timeout.
     pub async fn verify(&self) -> Result<(), HoldError> {
-        let inquiry = self.0.inquire()?;
-        let (ports, lease, within) = (inquiry.ports(), inquiry.lease(), inquiry.within());
-        let (name, token) = (&lease.name, inquiry.noted_token());
-        let fenced = ask(ports, name, Operation::Fence, |store| store.fence(lease, within)).await?;
+        let hold_call = self.0.hold_call()?;
+        let (context, lease, within) = (hold_call.context(), hold_call.lease(), hold_call.within());
+        let (name, token) = (&lease.name, hold_call.noted_token());
+        let fenced = ask(context, name, Operation::Fence, |store| store.fence(lease, within)).await?;
         if let Fenced::Acknowledged = fenced {
             return Ok(self.check()?);
         }
-        if !inquiry.may_know_by_whom() {
-            return Ok(inquiry.gone(None)?);
+        if !hold_call.may_know_by_whom() {
+            return Ok(hold_call.gone(None)?);
         }
         let look = Operation::Inspect;
-        let by = ask(ports, name, look, |store| store.revoked_by(name, token, within)).await;
-        Ok(inquiry.gone(by.ok().flatten())?)
+        let by = ask(context, name, look, |store| store.revoked_by(name, token, within)).await;
+        Ok(hold_call.gone(by.ok().flatten())?)
     }
 
     /// Renews the lease now instead of at the next regular renewal. A lease that another client handed over may have
@@ -87,11 +87,11 @@ impl<M> Guard<M> {
     /// # Blocking
     /// For at most an operation timeout.
     pub async fn renew(&self) -> Result<(), HoldError> {
-        let inquiry = self.0.inquire()?;
-        let (name, leases, within) = (&inquiry.lease().name, inquiry.leases(), inquiry.within());
-        let renewal = ask(inquiry.ports(), name, Operation::Renew, |store| store.renew(leases, within));
+        let hold_call = self.0.hold_call()?;
+        let (name, leases, within) = (&hold_call.lease().name, hold_call.leases(), hold_call.within());
+        let renewal = ask(hold_call.context(), name, Operation::Renew, |store| store.renew(leases, within));
         let answers = renewal.await?;
-        Ok(inquiry.renewed(answers)?)
+        Ok(hold_call.renewed(answers)?)
     }
 
     /// Releases the lock and waits for the store's answer. Success means that no loss was detected: a release that is

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::{AsyncBackend, BackendError, Batch, Effect, ErrorKind, Lease, Operation, Renewed, Via};
-use lock_host::{KeeperView, Net, Next, Stations};
+use lock_host::{CloseOnDrop, KeeperStep, KeeperView, Stations};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -25,28 +25,29 @@ pub(crate) fn start(
     changed: Arc<Notify>,
     left_over: WorkQueue,
 ) -> io::Result<()> {
-    let (view, runtime) = (KeeperView::new(stations), stations.ports().driver.runtime.clone());
+    let (view, runtime) = (KeeperView::new(stations), stations.context().driver.runtime.clone());
     let (backend, own) = (Arc::downgrade(&in_use), in_use.for_keeper());
-    let keeper = Keeper { _net: view.net(), view, in_use: InUse { backend, runtime }, own, changed };
+    let keeper =
+        Keeper { _close_on_drop: view.close_on_drop(), view, in_use: InUse { backend, runtime }, own, changed };
     let both = async move {
         tokio::join!(drive(Arc::clone(&keeper.own), left_over, None), keeper.run());
     };
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     std::thread::Builder::new().name("leasehold-keeper".into()).spawn(move || {
         // Created on the thread: if the thread cannot be started, a runtime must not be dropped inside another one.
         match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => {
-                _ = tell.send(Ok(()));
+                _ = sender.send(Ok(()));
                 runtime.block_on(both);
             }
-            Err(error) => _ = tell.send(Err(error)),
+            Err(error) => _ = sender.send(Err(error)),
         }
     })?;
-    told.recv().unwrap_or_else(|_| Err(io::Error::other("the keeper's thread ended at once")))
+    receiver.recv().unwrap_or_else(|_| Err(io::Error::other("the keeper's thread ended at once")))
 }
 
 struct Keeper {
-    _net: Net<Driver>,
+    _close_on_drop: CloseOnDrop<Driver>,
     view: KeeperView<Driver>,
     in_use: InUse,
     /// The same store over a connection of the keeper's.
@@ -62,26 +63,26 @@ struct InUse {
 
 impl Keeper {
     async fn run(self) {
-        let mut under_way: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
-        while let Some(nap) = self.send_due(&mut under_way) {
+        let mut in_flight: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+        while let Some(nap) = self.send_due(&mut in_flight) {
             tokio::select! {
                 () = self.changed.notified() => {}
                 () = tokio::time::sleep(nap) => {}
-                Some(()) = under_way.next(), if !under_way.is_empty() => {}
+                Some(()) = in_flight.next(), if !in_flight.is_empty() => {}
             }
         }
     }
 
     /// Sends what is due, and returns how long to sleep; `None` when the keeper has to end.
-    fn send_due<'a>(&'a self, under_way: &mut FuturesUnordered<BoxFuture<'a, ()>>) -> Option<Duration> {
+    fn send_due<'a>(&'a self, in_flight: &mut FuturesUnordered<BoxFuture<'a, ()>>) -> Option<Duration> {
         let queue = self.view.queue();
-        let mut book = queue.lock();
+        let mut state = queue.lock();
         loop {
-            match queue.next(&mut book) {
-                Next::Send(batch) => under_way.push(Box::pin(self.renew(batch))),
-                Next::Lasts(lease) => self.in_use.lasts(lease),
-                Next::Sleep(nap) => return Some(nap),
-                Next::End => return None,
+            match queue.next(&mut state) {
+                KeeperStep::Send(batch) => in_flight.push(Box::pin(self.renew(batch))),
+                KeeperStep::Lasts(lease) => self.in_use.lasts(lease),
+                KeeperStep::Sleep(nap) => return Some(nap),
+                KeeperStep::End => return None,
             }
         }
     }
@@ -96,7 +97,7 @@ impl Keeper {
 }
 
 impl InUse {
-    /// Has the client told of revocations. If it or its runtime has ended, nobody is told.
+    /// Subscribes the client to revocations of the lease. Does nothing if it or its runtime has ended.
     fn lasts(&self, lease: Arc<Lease>) {
         if let Some(backend) = self.backend.upgrade() {
             self.runtime.spawn(async move { backend.holds(&lease) });

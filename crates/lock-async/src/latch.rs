@@ -6,9 +6,9 @@ use lock_core::Operation;
 use lock_core::latch::{LatchError, LatchState, Request, Seen, Step, Watching};
 use lock_host::{CancelToken, NamedLatch};
 
-use crate::bell::{Bell, Call, sleep};
 use crate::both;
 use crate::driver::{Driver, ask};
+use crate::wake_signal::{Call, WakeSignal, sleep};
 
 /// A latch by its name: it opens when as many have arrived as are expected. Made by [`Client::latch`](crate::Client::latch).
 ///
@@ -17,7 +17,7 @@ use crate::driver::{Driver, ask};
 /// Callers of [`wait`](Self::wait) continue when all have arrived. The latch stays open until it is
 /// [`reset`](Self::reset) or its [`ttl`](Self::ttl) is over.
 ///
-/// The store keeps the arrivals, so they survive the end of the processes that arrived and of those that wait. It does so for
+/// The store keeps the arrivals, so they survive the end of the processes that arrived or wait. It does so for
 /// the latch's own ttl, an hour if not set; each arrival, count and reset re-arms it. A machine that restarts forgets the
 /// latches of its SQLite files.
 ///
@@ -78,11 +78,11 @@ impl Latch {
 
     /// Sets how many arrivals are expected: 1 to 100,000. The same number again changes nothing.
     ///
-    /// The number is for the generation that is present when the call begins. If that is reset during the call, the number is not
+    /// The number is for the epoch that is present when the call begins. If that is reset during the call, the number is not
     /// set for the new one, and the state that is returned shows that one.
     ///
     /// # Errors
-    /// `OtherCount` if another number is set for this generation, which stays; `Expired` if the ttl of the latch passed during
+    /// `OtherCount` if another number is set for this epoch, which stays; `Expired` if the ttl of the latch passed during
     /// the call; `Invalid` for an invalid number, name or ttl;
     /// `Backend` if the store failed or has no latches; `Closed` if this client was closed.
     ///
@@ -92,7 +92,7 @@ impl Latch {
     /// # Blocking
     /// Until the store has answered; for at most 10 s and an operation timeout.
     pub async fn expect(&self, count: u32) -> Result<LatchState, LatchError> {
-        let call = self.0.call(Bell::default())?;
+        let call = self.0.call(WakeSignal::default())?;
         let count = call.count(count)?;
         let made = call.stored(insist(&call, &call.make()).await?)?;
         if made.expected.is_some() {
@@ -120,7 +120,7 @@ impl Latch {
         self.arrive_with(None).await
     }
 
-    /// Arrives under an id of 1 to 200 bytes, such as the name of a part of the work. An id counts once in each generation,
+    /// Arrives under an id of 1 to 200 bytes, such as the name of a part of the work. An id counts once in each epoch,
     /// whichever process arrives under it.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ impl Latch {
     }
 
     async fn arrive_with(&self, id: Option<&str>) -> Result<LatchState, LatchError> {
-        let call = self.0.call(Bell::default())?;
+        let call = self.0.call(WakeSignal::default())?;
         let request = call.arrival(id)?;
         call.stored(insist(&call, &request).await?)
     }
@@ -166,16 +166,16 @@ impl Latch {
     /// # Blocking
     /// As [`expect`](Self::expect).
     pub async fn state(&self) -> Result<Option<LatchState>, LatchError> {
-        let call = self.0.call(Bell::default())?;
+        let call = self.0.call(WakeSignal::default())?;
         Ok(insist(&call, &call.look(Watching::Unwanted)).await?.state)
     }
 
     /// Waits until all that are expected have arrived, however long that takes.
     ///
-    /// The wait is for the first generation that it sees, the present one if there is one.
+    /// The wait is for the first epoch that it sees, the present one if there is one.
     ///
     /// # Errors
-    /// `Reset` if that generation was reset before it was complete; `Expired` if the ttl of the latch passed; `Invalid` for an
+    /// `Reset` if that epoch was reset before it was complete; `Expired` if the ttl of the latch passed; `Invalid` for an
     /// invalid name or ttl; `Backend` for errors that are permanent, or if the store has no latches; `Closed` if this client
     /// was closed; `Cancelled` if the [token](Self::cancelled_by) of the latch was.
     ///
@@ -204,16 +204,16 @@ impl Latch {
     }
 
     async fn wait_until(&self, limit: Option<Duration>) -> Result<(), LatchError> {
-        let call = self.0.call(Bell::default())?;
+        let call = self.0.call(WakeSignal::default())?;
         let (mut wait, look) = (call.wait(limit)?, call.look(Watching::Wanted));
         loop {
-            let ports = call.ports()?;
+            let context = call.context()?;
             let asked_at = call.now();
             match wait.step(asked_at) {
                 Step::End(end) => return end,
                 Step::Look => {
                     let (name, latch) = (&look.name, Operation::Latch);
-                    let answer = ask(ports, name, latch, |store| store.latch(&look, call.within())).await;
+                    let answer = ask(context, name, latch, |store| store.latch(&look, call.within())).await;
                     wait.looked(asked_at, call.now(), answer);
                 }
                 Step::Sleep(until) => {
@@ -224,22 +224,22 @@ impl Latch {
         }
     }
 
-    /// Begins a new generation: arrivals and count of the present one are forgotten, and do not count for the new one.
+    /// Begins a new epoch: arrivals and count of the present one are forgotten, and do not count for the new one.
     ///
-    /// Those who wait for the old generation continue if it was complete, and otherwise get the error `Reset`. If several call
-    /// this at the same time, one new generation begins. A latch that nobody has used needs no reset.
+    /// Waiters for the old epoch continue if it was complete, and otherwise get the error `Reset`. If several call
+    /// this at the same time, one new epoch begins. A latch that nobody has used needs no reset.
     ///
     /// # Errors
     /// As [`arrive`](Self::arrive).
     ///
     /// # Cancel safety
-    /// Can be dropped at any point: the generation may or may not have ended.
+    /// Can be dropped at any point: the epoch may or may not have ended.
     ///
     /// # Blocking
     /// Until the store has answered two requests, each as in [`expect`](Self::expect).
     pub async fn reset(&self) -> Result<(), LatchError> {
-        let call = self.0.call(Bell::default())?;
-        // Repeating it ends no later generation, because it names the one to end.
+        let call = self.0.call(WakeSignal::default())?;
+        // Repeating it ends no later epoch, because it names the one to end.
         if let Some(state) = insist(&call, &call.look(Watching::Unwanted)).await?.state {
             insist(&call, &call.reset(&state)).await?;
         }
@@ -252,8 +252,8 @@ impl Latch {
 async fn insist(call: &Call<'_>, request: &Request) -> Result<Seen, LatchError> {
     let mut repeat = call.repeat()?;
     loop {
-        let (ports, name, latch) = (call.ports()?, &request.name, Operation::Latch);
-        match ask(ports, name, latch, |store| store.latch(request, call.within())).await {
+        let (context, name, latch) = (call.context()?, &request.name, Operation::Latch);
+        match ask(context, name, latch, |store| store.latch(request, call.within())).await {
             Ok(seen) => return Ok(seen),
             Err(error) => sleep(call, repeat.failed(call.now(), error)?).await,
         }

@@ -12,21 +12,21 @@
 //! - [`LossWatch`] (`loss`): sees the end of a hold without keeping it. `lost`: waiting for that.
 //! - [`SharedGuard`] (`shared`): a guard with clones, the last of which releases the lock.
 //! - `tasks`: the tasks that wait or hold at a station. `driver`: has actions run, in order, by the loops of `work`.
-//!   `lent`: requests that a task runs itself. `generations`: what a flush waits for. `keeper`: renews, on a thread of its own. `bell`: what a task sleeps on.
+//!   `inline_requests`: requests that a task polls itself. `flush_epoch`: what a flush waits for. `keeper`: renews, on a thread of its own.
+//!   `wake_signal`: wakes the waiter of a latch.
 //!
 //! `lock-blocking` has the same files for threads, as symbolic links: all that is neither `opening`, `lost`, nor in the last item.
 
 mod acquire;
 mod any;
-mod bell;
 mod change;
 mod client;
 mod driver;
-mod generations;
+mod flush_epoch;
 mod guard;
+mod inline_requests;
 mod keeper;
 mod latch;
-mod lent;
 mod limit;
 mod loss;
 mod lost;
@@ -37,6 +37,7 @@ mod rw_lock;
 mod semaphore;
 mod shared;
 mod tasks;
+mod wake_signal;
 mod work;
 
 use lock_forms::nonblocking as both;

@@ -10,8 +10,8 @@ use crate::driver::{Driver, ask};
 /// Sends a request about a limit.
 #[both]
 pub(crate) async fn ask_limit(
-    LimitCall { ports, within, request }: LimitCall<'_, Driver>,
+    LimitCall { context, within, request }: LimitCall<'_, Driver>,
 ) -> Result<Usage, LimitError> {
-    let answer = ask(ports, &request.name, Operation::Limit, |store| store.limit(&request, within)).await;
+    let answer = ask(context, &request.name, Operation::Limit, |store| store.limit(&request, within)).await;
     Ok(answer.map_err(|error| error.with_name(&request.name))?)
 }

@@ -56,7 +56,7 @@ impl LossWatch {
     /// # }
     /// ```
     pub async fn lost(&self) -> Option<Lost> {
-        while let Some((remaining, ended)) = self.look() {
+        while let Some((remaining, ended)) = self.next_end() {
             // Woken by the alarms, or by our own timer if they are late.
             _ = tokio::time::timeout(remaining.min(NAP_MAX), ended).await;
         }
@@ -64,10 +64,10 @@ impl LossWatch {
     }
 
     /// How much of the hold remains, and the next end of a hold of this lock; `None` if this one has ended.
-    fn look(&self) -> Option<(Duration, OwnedNotified)> {
+    fn next_end(&self) -> Option<(Duration, OwnedNotified)> {
         let site = self.0.site()?;
-        // Before the look, so that no end is missed.
-        let ended = site.lock().waiters.turns.get_mut(self.0.turn())?.news();
+        // Taken first, so that no end is missed.
+        let ended = site.lock().waiters.turns.get_mut(self.0.turn())?.changed();
         Some((self.0.remaining(&site)?, ended))
     }
 }

@@ -100,7 +100,7 @@ impl<M> NamedLock<M> {
     /// A wait outlasts transient errors, and some of them end only when an operator acts: a full disk, a primary that
     /// became a replica. Check this from time to time during long waits, and show it.
     pub fn store_error(&self) -> Option<BackendError> {
-        self.0.trouble()
+        self.0.last_error()
     }
 
     /// The lock as a part of something larger.
@@ -115,7 +115,7 @@ impl<M> NamedLock<M> {
         self.0.identity()
     }
 
-    /// Reports to the observers that the caller goes on with a lock of this process.
+    /// Reports to the observers that the caller continues with a lock of this process.
     #[doc(hidden)]
     pub fn degraded(&self, waited: Duration, error: &BackendError) {
         self.0.degraded(waited, error);

@@ -62,7 +62,7 @@ impl Client {
                 tokio::task::yield_now().await;
             }
         }
-        self.0.ports().driver.flush().await;
+        self.0.context().driver.flush().await;
         self.backend().flush(FLUSH_WITHIN).await;
     }
 }

@@ -12,7 +12,7 @@ use crate::mutex::Semaphore;
 impl Semaphore {
     lock_host::option_setters!(fairness);
 
-    /// Changes the limit for all who use the name, also while permits are held and waited for.
+    /// Changes the limit for all users of the name, even while permits are held and waited for.
     ///
     /// Nobody loses a permit. If the limit is lowered, nothing is granted until it is no longer exceeded; if it is raised, those
     /// who wait are served at once. A waiter for more permits than the new limit gets an error.
@@ -61,7 +61,7 @@ impl Semaphore {
     /// # Blocking
     /// As [`set_limit`](Self::set_limit).
     pub async fn available_permits(&self) -> Result<u32, LimitError> {
-        Ok(ask_limit(self.0.look_at_limit()?).await?.available())
+        Ok(ask_limit(self.0.read_limit()?).await?.available())
     }
 
     /// The limit in force: what this semaphore was made with, unless it was changed. A snapshot, from one request to the store.
@@ -75,7 +75,7 @@ impl Semaphore {
     /// # Blocking
     /// As [`set_limit`](Self::set_limit).
     pub async fn limit(&self) -> Result<u32, LimitError> {
-        Ok(ask_limit(self.0.look_at_limit()?).await?.limit.get())
+        Ok(ask_limit(self.0.read_limit()?).await?.limit.get())
     }
 
     /// Waits for `count` permits, from 1 to 64, which are granted together.

@@ -10,7 +10,7 @@ use lock_host::{Turns, Waiters, Wake};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
-use crate::lent::Requests;
+use crate::inline_requests::Requests;
 
 /// How long a request may depend on a task that is not polled before a loop gets it. Chosen: much shorter than a lease,
 /// and longer than nearly all requests take.
@@ -23,7 +23,7 @@ pub(crate) struct Tasks {
     pub(crate) requests: Requests,
 }
 
-/// Whom to wake when there is news of a turn. Most turns hold a lock, and nobody waits for their news.
+/// The tasks to wake when the state of a turn changes. Most turns hold a lock, and nobody waits for a change.
 #[derive(Default)]
 pub(crate) struct Task(Option<Box<Listeners>>);
 
@@ -36,8 +36,8 @@ struct Listeners {
 }
 
 impl Task {
-    /// The next news of the turn, from now on, for a task that watches it.
-    pub(crate) fn news(&mut self) -> OwnedNotified {
+    /// The next change of the turn, from now on, for a task that watches it.
+    pub(crate) fn changed(&mut self) -> OwnedNotified {
         let listeners = self.0.get_or_insert_default();
         Arc::clone(listeners.others.get_or_insert_default()).notified_owned()
     }
@@ -52,18 +52,18 @@ impl Task {
 }
 
 impl Tasks {
-    /// What the task of a turn hears. If there is nothing yet, it is woken later.
-    pub(crate) fn hear<T>(&mut self, turn: TurnId, hear: Hear<T>, cx: &Context<'_>) -> Poll<T> {
-        let heard = hear(&mut self.turns, turn);
+    /// Polls for a task. If the turn has no result yet, the task is woken later.
+    pub(crate) fn poll<T>(&mut self, turn: TurnId, poll: PollTurn<T>, cx: &Context<'_>) -> Poll<T> {
+        let polled = poll(&mut self.turns, turn);
         if let Some(task) = self.turns.get_mut(turn) {
-            task.listen(heard.is_pending().then(|| cx.waker().clone()));
+            task.listen(polled.is_pending().then(|| cx.waker().clone()));
         }
-        heard
+        polled
     }
 }
 
-/// What a task listens for.
-pub(crate) type Hear<T> = fn(&mut Turns<Task>, TurnId) -> Poll<T>;
+/// The result that a task polls for.
+pub(crate) type PollTurn<T> = fn(&mut Turns<Task>, TurnId) -> Poll<T>;
 
 impl Wake for Task {
     fn wake(&self) {

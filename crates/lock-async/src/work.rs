@@ -19,13 +19,13 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::generations::Generation;
+use crate::flush_epoch::FlushEpoch;
 
 /// How long a runtime that ends waits for releases. Chosen: the longest time that one request takes by default.
 const FINAL_FLUSH_MAX: Duration = Duration::from_secs(1);
 
 /// How much work is received at a time. Chosen: a few dozen share one access to the queue and cost little memory.
-const AT_ONCE: usize = 64;
+const BATCH_MAX: usize = 64;
 
 /// A request to the store, up to its answer. `None` if another loop gets the answer.
 pub(crate) type Running = BoxFuture<'static, Option<Answered>>;
@@ -124,7 +124,7 @@ pub fn runtime() -> Handle {
 /// The way to a loop.
 pub(crate) type WorkSender = mpsc::UnboundedSender<Work>;
 
-/// Where a loop finds its work.
+/// The queue from which a loop takes its work.
 pub(crate) type WorkQueue = mpsc::UnboundedReceiver<Work>;
 
 /// Something to do. A request of a station does not get lost if the runtime ends: the other loop gets a release, and a claim that was not
@@ -145,7 +145,7 @@ pub(crate) enum Work {
     Flush(Flushed),
 }
 
-/// Who waits for a flush: dropping it is the answer.
+/// The waiter for a flush: dropping it is the answer.
 pub(crate) type Flushed = Box<dyn Send + Sync>;
 
 impl Work {
@@ -159,9 +159,9 @@ impl Work {
         }
     }
 
-    /// Does it, and keeps the generation alive until it is done.
+    /// Does it, and keeps the epoch alive until it is done.
     #[expect(clippy::manual_async_fn, reason = "its future would hold the work twice")]
-    fn run(mut self, backend: &dyn AsyncBackend, generation: Arc<Generation<Flushed>>) -> impl Future<Output = ()> {
+    fn run(mut self, backend: &dyn AsyncBackend, epoch: Arc<FlushEpoch<Flushed>>) -> impl Future<Output = ()> {
         async move {
             match &mut self {
                 Self::Run(job) => job.run(backend).await.into_iter().for_each(Answered::give),
@@ -175,7 +175,7 @@ impl Work {
             }
             // In this order: what is dropped may be passed on, which belongs to the work.
             drop(self);
-            drop(generation);
+            drop(epoch);
         }
     }
 }
@@ -206,28 +206,28 @@ enum Runtime {
 
 /// Does work until the queue is closed and all of it is done.
 pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, queue: WorkQueue, last: Option<FinalFlush>) {
-    // Dropped in the reverse order when the runtime ends: no more work comes in, what is under way goes to the other
+    // Dropped in the reverse order when the runtime ends: no more work comes in, what is in flight goes to the other
     // loop, and that is waited for.
     let last = last;
     // The futures are polled for the first time in the order in which they were pushed, and so are sent in that order.
-    let mut under_way = FuturesUnordered::new();
-    let mut generation = Arc::<Generation<Flushed>>::default();
-    let mut work = Vec::with_capacity(AT_ONCE);
+    let mut in_flight = FuturesUnordered::new();
+    let mut epoch = Arc::<FlushEpoch<Flushed>>::default();
+    let mut work = Vec::with_capacity(BATCH_MAX);
     let mut queue = queue;
     poll_fn(|cx| {
         let mut open = true;
-        while open && let Poll::Ready(count) = queue.poll_recv_many(cx, &mut work, AT_ONCE) {
+        while open && let Poll::Ready(count) = queue.poll_recv_many(cx, &mut work, BATCH_MAX) {
             open = count > 0;
             for item in work.drain(..) {
                 if let Work::Flush(flushed) = item {
-                    generation = generation.flush(flushed);
+                    epoch = epoch.flush(flushed);
                 } else {
-                    under_way.push(item.run(&*backend, Arc::clone(&generation)));
+                    in_flight.push(item.run(&*backend, Arc::clone(&epoch)));
                 }
             }
         }
-        while let Poll::Ready(Some(())) = under_way.poll_next_unpin(cx) {}
-        if open || !under_way.is_empty() { Poll::Pending } else { Poll::Ready(()) }
+        while let Poll::Ready(Some(())) = in_flight.poll_next_unpin(cx) {}
+        if open || !in_flight.is_empty() { Poll::Pending } else { Poll::Ready(()) }
     })
     .await;
     // The client is gone and the runtime is not, so nothing was left to the other loop.
@@ -240,7 +240,7 @@ fn unanswered() -> BackendError {
     BackendError::new("client", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
 }
 
-/// What a backend answers; one that panics has given an unknown answer.
+/// The answer of a backend. A panic counts as an unknown answer.
 pub(crate) fn caught<T>(
     operation: Operation,
     asked: impl Future<Output = Result<T, BackendError>>,
@@ -267,10 +267,10 @@ impl Job {
     pub(crate) fn here(site: Arc<Site>, action: Action) -> impl Future<Output = Option<Answered>> + Send + 'static {
         let owned = Arc::clone(&site);
         let mut job = Self { site, action: Some(action), progress: Progress::Waiting, runtime: Runtime::Client };
-        async move { job.run(&*owned.ports().driver.backend).await }
+        async move { job.run(&*owned.context().driver.backend).await }
     }
 
-    /// A release that has been under way for a while, for the loop beside the keeper.
+    /// A release that has been in flight for a while, for the loop beside the keeper.
     pub(crate) fn stalled(site: Arc<Site>, action: Action) -> Self {
         Self { site, action: Some(action), progress: Progress::Sent, runtime: Runtime::KeeperToo }
     }
@@ -345,7 +345,7 @@ impl Drop for Job {
         } else if self.runtime == Runtime::Client {
             let (site, progress, runtime) = (Arc::clone(&self.site), self.progress, Runtime::Keeper);
             let job = Self { site, action: Some(action), progress, runtime };
-            _ = self.site.ports().driver.beside_keeper.send(Work::Run(job));
+            _ = self.site.context().driver.beside_keeper.send(Work::Run(job));
         }
     }
 }
@@ -363,7 +363,7 @@ mod tests {
 
     /// Measured: 248 bytes. Each task that waits for a request keeps one of these.
     #[test]
-    fn a_job_under_way_is_small() {
+    fn a_job_in_flight_is_small() {
         fn size_of_what<F>(_runs: impl FnOnce(Arc<Site>, Action) -> F) -> usize {
             size_of::<F>()
         }

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use lock_core::FLUSH_WITHIN;
 use lock_core::station::ActionId;
 
-use crate::driver::{Site, find_hands, run_one};
+use crate::driver::{Site, dispatch, run_one};
 use crate::sync::{Arc, Mutex, PoisonError, thread};
 
 /// How many threads a client that closes uses. Chosen: hundreds of locks are released in well under a second where a
 /// request takes a few milliseconds.
 const THREADS_MAX: usize = 16;
 
-/// What a site still has to send to the store as the client closes.
+/// The actions that a site still has to send as the client closes.
 struct Open {
     site: Arc<Site>,
     /// The last action of all.
@@ -52,7 +52,7 @@ fn work_off(sites: &Mutex<Vec<Arc<Site>>>, until: Instant) {
         // Nobody waits for the rest any more.
         let threads = &mut site.lock().waiters;
         threads.attended = false;
-        find_hands(&site, threads);
+        dispatch(&site, threads);
     }
 }
 

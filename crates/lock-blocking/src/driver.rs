@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lock_core::station::{Action, Input, Leaving, Reply, Request, TurnId};
 use lock_core::{BackendError, BlockingBackend, LockName, Mode, Operation, ReleaseRequest};
-use lock_host::{End, Held, NAP_MAX, Ports, Turns, Verdict, panicked};
+use lock_host::{ClientContext, End, Held, NAP_MAX, TurnResult, Turns, panicked};
 
 use crate::pool::{Pool, Work};
 use crate::sync::Arc;
@@ -21,14 +21,14 @@ pub(crate) type Stations = Arc<lock_host::Stations<Driver>>;
 /// The contents of a locked site.
 type Locked<'a> = lock_host::Locked<'a, Driver>;
 
-/// The way to the backend, and the threads for what nobody waits for.
+/// The way to the backend, and the pool for work that no caller waits for.
 pub(crate) struct Driver {
     pub(crate) backend: Arc<dyn BlockingBackend>,
-    pool: Pool<Left>,
+    pool: Pool<PoolWork>,
 }
 
-/// What is left for the pool.
-enum Left {
+/// Work for the pool.
+enum PoolWork {
     /// The next action at a site. A site is in the queue once.
     Site(Arc<Site>),
     /// A release whose answer no station needs.
@@ -63,7 +63,7 @@ impl lock_host::Driver for Driver {
     }
 
     fn attend(site: &Arc<Site>, threads: &mut Threads) {
-        find_hands(site, threads);
+        dispatch(site, threads);
     }
 
     fn leave(site: &Arc<Site>, turn: TurnId) {
@@ -71,15 +71,15 @@ impl lock_host::Driver for Driver {
     }
 
     fn release(&self, request: ReleaseRequest, within: Duration) {
-        self.pool.hand_in(Left::Release(Arc::clone(&self.backend), request, within));
+        self.pool.submit(PoolWork::Release(Arc::clone(&self.backend), request, within));
     }
 
     fn end_session(site: &Arc<Site>) {
-        site.ports().driver.pool.hand_in(Left::EndSession(Arc::clone(site)));
+        site.context().driver.pool.submit(PoolWork::EndSession(Arc::clone(site)));
     }
 }
 
-impl Work for Left {
+impl Work for PoolWork {
     /// Sites take turns, one action each: if the store does not answer for one lock, the others continue.
     fn run(self) -> Option<Self> {
         match self {
@@ -89,7 +89,7 @@ impl Work for Left {
                 None
             }
             Self::EndSession(site) => {
-                site.end_session(&*site.ports().driver.backend);
+                site.end_session(&*site.context().driver.backend);
                 None
             }
         }
@@ -105,70 +105,70 @@ pub(crate) fn caught<T>(
 }
 
 /// Sends a request that the station did not ask for, as carefully as the station's: a backend that panics has given an unknown
-/// answer, and observers hear of a failure.
+/// answer, and observers are notified of a failure.
 pub(crate) fn ask<'a, T>(
-    ports: &'a Ports<Driver>,
+    context: &'a ClientContext<Driver>,
     name: &LockName,
     operation: Operation,
     request: impl FnOnce(&'a dyn BlockingBackend) -> Result<T, BackendError>,
 ) -> Result<T, BackendError> {
-    let answer = caught(operation, || request(&*ports.driver.backend));
-    ports.answered(name, &answer);
+    let answer = caught(operation, || request(&*context.driver.backend));
+    context.answered(name, &answer);
     answer
 }
 
-/// Waits for the verdict of a turn that has just joined the wait queue, running claims meanwhile; `None` if the turn ends first.
-pub(crate) fn verdict<'a>(site: &'a Arc<Site>, turn: TurnId, joined: Locked<'a>) -> Option<Verdict> {
-    let (mut inner, verdict) = work(site, joined, turn, Turns::poll_verdict);
+/// Waits for the result of a turn that has just joined the wait queue, running claims meanwhile; `None` if the turn ends first.
+pub(crate) fn turn_result<'a>(site: &'a Arc<Site>, turn: TurnId, joined: Locked<'a>) -> Option<TurnResult> {
+    let (mut inner, result) = work(site, joined, turn, Turns::poll_result);
     // A waiter that is refused releases what it has left at the store itself, because its process may end now.
-    if let Some(Err(_)) = verdict
+    if let Some(Err(_)) = result
         && let Some(release) = inner.waiters.take_own(turn)
     {
         inner = run(site, inner, Some(turn), release);
     }
-    go_away(site, inner, turn);
-    verdict
+    leave_site(site, inner, turn);
+    result
 }
 
-/// Asks for a hold to go on in another mode, and waits for the verdict; `None` if it is lost first.
-pub(crate) fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verdict> {
+/// Changes the mode of a hold, and waits for the result; `None` if it is lost first.
+pub(crate) fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<TurnResult> {
     let (site, turn) = (held.site(), held.turn());
-    let (inner, verdict) = work(site, held.change(mode), turn, Turns::poll_verdict);
-    go_away(site, inner, turn);
-    verdict
+    let (inner, result) = work(site, held.change(mode), turn, Turns::poll_result);
+    leave_site(site, inner, turn);
+    result
 }
 
 /// Ends the turn and waits until the store has answered.
 pub(crate) fn end(site: &Arc<Site>, leaving: Leaving) -> End {
     let (inner, end) = work(site, site.end_turn(leaving), leaving.turn, Turns::poll_end);
-    go_away(site, inner, leaving.turn);
+    leave_site(site, inner, leaving.turn);
     end
 }
 
 /// The thread of a turn goes back to its user.
-fn go_away(site: &Arc<Site>, mut inner: Locked<'_>, turn: TurnId) {
-    inner.waiters.be(turn, Presence::Away);
-    find_hands(site, &mut inner.waiters);
+fn leave_site(site: &Arc<Site>, mut inner: Locked<'_>, turn: TurnId) {
+    inner.waiters.set_presence(turn, Presence::Away);
+    dispatch(site, &mut inner.waiters);
 }
 
 /// Sleeps until the hold has ended, but for at most `nap`.
 pub(crate) fn nap_until_ended(site: &Arc<Site>, turn: TurnId, nap: Duration) {
     let mut inner = site.lock();
-    let Some(bell) = inner.waiters.turns.get_mut(turn).map(Thread::bell) else { return };
-    drop(inner.sleep(&bell, nap));
+    let Some(condvar) = inner.waiters.turns.get_mut(turn).map(Thread::condvar) else { return };
+    drop(inner.sleep(&condvar, nap));
 }
 
-/// Alternates between running what this thread has to run and sleeping, until its turn hears something.
+/// Alternates between running what this thread has to run and sleeping, until its turn has a result.
 fn work<'a, T>(
     site: &'a Arc<Site>,
     mut inner: Locked<'a>,
     turn: TurnId,
-    hear: impl Fn(&mut Turns<Thread>, TurnId) -> Poll<T>,
+    poll: impl Fn(&mut Turns<Thread>, TurnId) -> Poll<T>,
 ) -> (Locked<'a>, T) {
-    inner.waiters.be(turn, Presence::Here);
+    inner.waiters.set_presence(turn, Presence::Here);
     loop {
-        if let Poll::Ready(heard) = hear(&mut inner.waiters.turns, turn) {
-            return (inner, heard);
+        if let Poll::Ready(result) = poll(&mut inner.waiters.turns, turn) {
+            return (inner, result);
         }
         inner = match inner.waiters.take_own(turn) {
             Some(action) => run(site, inner, Some(turn), action),
@@ -178,37 +178,37 @@ fn work<'a, T>(
 }
 
 fn sleep<'a>(site: &'a Arc<Site>, mut inner: Locked<'a>, turn: TurnId) -> Locked<'a> {
-    find_hands(site, &mut inner.waiters);
-    inner.waiters.be(turn, Presence::Asleep);
-    let Some(bell) = inner.waiters.turns.get_mut(turn).map(Thread::bell) else { return inner };
-    let mut inner = inner.sleep(&bell, NAP_MAX);
-    inner.waiters.be(turn, Presence::Here);
+    dispatch(site, &mut inner.waiters);
+    inner.waiters.set_presence(turn, Presence::Asleep);
+    let Some(condvar) = inner.waiters.turns.get_mut(turn).map(Thread::condvar) else { return inner };
+    let mut inner = inner.sleep(&condvar, NAP_MAX);
+    inner.waiters.set_presence(turn, Presence::Here);
     inner
 }
 
 /// Has what is pending run: claims by a thread that waits for them, and by the pool what no thread here will run.
 /// The present thread does no I/O.
-pub(crate) fn find_hands(site: &Arc<Site>, threads: &mut Threads) {
+pub(crate) fn dispatch(site: &Arc<Site>, threads: &mut Threads) {
     threads.wake_for_claims();
-    if !threads.attended && threads.has_left() {
+    if !threads.attended && threads.has_unclaimed() {
         // Without a thread it stays until the station gets its next input; the ttl bounds what that can cost.
-        threads.attended = site.ports().driver.pool.hand_in(Left::Site(Arc::clone(site)));
+        threads.attended = site.context().driver.pool.submit(PoolWork::Site(Arc::clone(site)));
     }
 }
 
 /// Runs an action on the present thread, which may be that of a turn.
 fn run<'a>(site: &'a Arc<Site>, mut inner: Locked<'a>, turn: Option<TurnId>, action: Action) -> Locked<'a> {
     let id = action.id;
-    turn.into_iter().for_each(|turn| inner.waiters.be(turn, Presence::Busy));
+    turn.into_iter().for_each(|turn| inner.waiters.set_presence(turn, Presence::Busy));
     inner.waiters.running.push((id, action.within));
-    find_hands(site, &mut inner.waiters);
+    dispatch(site, &mut inner.waiters);
     drop(inner);
-    let reply = site.ports().driver.ask(action);
+    let reply = site.context().driver.ask(action);
     let mut inner = site.lock();
     inner.waiters.running.retain(|(other, _)| *other != id);
-    turn.into_iter().for_each(|turn| inner.waiters.be(turn, Presence::Here));
+    turn.into_iter().for_each(|turn| inner.waiters.set_presence(turn, Presence::Here));
     site.feed(&mut inner, reply);
-    find_hands(site, &mut inner.waiters);
+    dispatch(site, &mut inner.waiters);
     if inner.waiters.settling > 0 {
         inner.waiters.quiet.notify_all();
     }
@@ -218,10 +218,10 @@ fn run<'a>(site: &'a Arc<Site>, mut inner: Locked<'a>, turn: Option<TurnId>, act
 /// Runs one action that no thread of a user will run. Returns whether there is another one.
 pub(crate) fn run_one(site: &Arc<Site>) -> bool {
     let mut inner = site.lock();
-    let action = inner.waiters.take_left();
+    let action = inner.waiters.take_unclaimed();
     inner.waiters.attended = action.is_some();
     let Some(action) = action else { return false };
     let mut inner = run(site, inner, None, action);
-    inner.waiters.attended = inner.waiters.has_left();
+    inner.waiters.attended = inner.waiters.has_unclaimed();
     inner.waiters.attended
 }

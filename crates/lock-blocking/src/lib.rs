@@ -13,14 +13,13 @@
 //! - [`SharedGuard`] (`shared`): a guard with clones, the last of which releases the lock.
 //! - `threads`: the threads that wait or hold at a station, and which runs what: threads that wait run claims, and
 //!   threads that leave run their own release. `driver`: runs actions, with a `pool` of threads for what is left.
-//!   `keeper`: renews, on a thread of its own. `closing`: runs what is left when a client closes. `bell`: what a thread sleeps on. `sync`:
-//!   the primitives that threads share.
+//!   `keeper`: renews, on a thread of its own. `closing`: runs what is left when a client closes. `wake_signal`: wakes the
+//!   waiter of a latch. `sync`: the primitives that threads share.
 //!
 //! Files that are symbolic links are those of `lock-async`, where `async` and `.await` stand (`lock-forms`).
 
 mod acquire;
 mod any;
-mod bell;
 mod change;
 mod client;
 mod closing;
@@ -40,6 +39,7 @@ mod semaphore;
 mod shared;
 mod sync;
 mod threads;
+mod wake_signal;
 
 use lock_forms::blocking as both;
 

@@ -71,7 +71,7 @@ impl LossWatch {
     pub fn lost_within(&self, patience: Duration) -> Option<Lost> {
         let mut until = None;
         while let Some(site) = self.0.site() {
-            let now = site.ports().clock.now();
+            let now = site.context().clock.now();
             let left = until.get_or_insert(now + patience).since(now);
             if left.is_zero() {
                 break;

@@ -1,4 +1,4 @@
-//! Threads for what nobody waits for.
+//! A pool of threads for work that no caller waits for.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -37,13 +37,13 @@ impl<W> fmt::Debug for Pool<W> {
 }
 
 impl<W: Work> Pool<W> {
-    /// Has work done by a thread of the pool. Returns whether there is one.
-    pub(crate) fn hand_in(&self, work: W) -> bool {
+    /// Queues work for a thread of the pool. Returns whether there is one.
+    pub(crate) fn submit(&self, work: W) -> bool {
         let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.threads < THREADS_MAX {
             let shared = Arc::clone(&self.0);
             let thread = thread::Builder::new().name("leasehold-driver".into());
-            queue.threads += usize::from(thread.spawn(move || work_through(&shared)).is_ok());
+            queue.threads += usize::from(thread.spawn(move || run_queue(&shared)).is_ok());
         }
         let is_taken = queue.threads > 0;
         if is_taken {
@@ -53,7 +53,7 @@ impl<W: Work> Pool<W> {
     }
 }
 
-fn work_through<W: Work>(shared: &Mutex<Queue<W>>) {
+fn run_queue<W: Work>(shared: &Mutex<Queue<W>>) {
     let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         let mut queue = lock();
@@ -62,7 +62,7 @@ fn work_through<W: Work>(shared: &Mutex<Queue<W>>) {
             return;
         };
         drop(queue);
-        // Whatever happens to one piece of work, the thread stays available for the next, and counted.
+        // A panic in one piece of work leaves the thread available for the next.
         let more = catch_unwind(AssertUnwindSafe(|| work.run())).unwrap_or(None);
         lock().work.extend(more);
     }

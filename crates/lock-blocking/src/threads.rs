@@ -20,7 +20,7 @@ pub(crate) struct Threads {
     pub(crate) attended: bool,
     /// How many threads wait until something has been run.
     pub(crate) settling: usize,
-    /// Where those threads are notified.
+    /// Notifies those threads.
     pub(crate) quiet: Arc<Condvar>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Threads {
 pub(crate) struct Thread {
     pub(crate) presence: Presence,
     /// `None` until a thread sleeps here. Most threads never do, and notifying costs a system call even if none sleeps.
-    bell: Option<Arc<Condvar>>,
+    condvar: Option<Arc<Condvar>>,
 }
 
 /// Where a thread is.
@@ -47,9 +47,9 @@ pub(crate) enum Presence {
 }
 
 impl Thread {
-    /// Where this thread sleeps, and the threads that wait for the end of its hold.
-    pub(crate) fn bell(&mut self) -> Arc<Condvar> {
-        Arc::clone(self.bell.get_or_insert_default())
+    /// Wakes this thread, and the threads that wait for the end of its hold.
+    pub(crate) fn condvar(&mut self) -> Arc<Condvar> {
+        Arc::clone(self.condvar.get_or_insert_default())
     }
 
     /// Whether this thread will run the requests of its turn without waiting for the store first.
@@ -60,25 +60,25 @@ impl Thread {
 
 impl Wake for Thread {
     fn wake(&self) {
-        self.bell.iter().for_each(|bell| bell.notify_all());
+        self.condvar.iter().for_each(|condvar| condvar.notify_all());
     }
 }
 
 impl Threads {
-    /// Notes where the thread of a turn is.
-    pub(crate) fn be(&mut self, turn: TurnId, presence: Presence) {
+    /// Records where the thread of a turn is.
+    pub(crate) fn set_presence(&mut self, turn: TurnId, presence: Presence) {
         self.turns.get_mut(turn).into_iter().for_each(|thread| thread.presence = presence);
     }
 
-    /// What the thread of a turn, which is present, runs now. A waiter runs the claims that it waits for, and each thread
-    /// its own release; what others leave behind must not delay it.
+    /// The next action for the thread of a turn, which is present. A waiter runs the claims that it waits for, and each thread
+    /// its own release; actions that others leave behind must not delay it.
     pub(crate) fn take_own(&mut self, turn: TurnId) -> Option<Action> {
         self.take(|threads, action| threads.turns.is_for(turn, action))
     }
 
     /// The next action that no thread here will run.
-    pub(crate) fn take_left(&mut self) -> Option<Action> {
-        self.take(Self::is_left)
+    pub(crate) fn take_unclaimed(&mut self) -> Option<Action> {
+        self.take(Self::is_unclaimed)
     }
 
     fn take(&mut self, which: impl Fn(&Self, &Action) -> bool) -> Option<Action> {
@@ -87,13 +87,13 @@ impl Threads {
     }
 
     /// Whether no thread here will run an action.
-    fn is_left(&self, action: &Action) -> bool {
+    fn is_unclaimed(&self, action: &Action) -> bool {
         !self.turns.for_whom(action).any(|(_, thread)| thread.is_present())
     }
 
     /// Whether there is something that no thread here will run.
-    pub(crate) fn has_left(&self) -> bool {
-        self.pending.iter().any(|action| self.is_left(action))
+    pub(crate) fn has_unclaimed(&self) -> bool {
+        self.pending.iter().any(|action| self.is_unclaimed(action))
     }
 
     /// The actions that are pending or being run, and how long each may take.
@@ -104,10 +104,10 @@ impl Threads {
     /// Wakes a thread that will run a pending claim, unless all such threads are awake.
     pub(crate) fn wake_for_claims(&mut self) {
         let claims = self.pending.iter().filter(|action| matches!(action.request, Request::Acquire(_)));
-        let sleeper = claims
+        let asleep = claims
             .flat_map(|claim| self.turns.for_whom(claim))
             .find_map(|(turn, thread)| (thread.presence == Presence::Asleep).then_some(turn));
-        if let Some(thread) = sleeper.and_then(|turn| self.turns.get_mut(turn)) {
+        if let Some(thread) = asleep.and_then(|turn| self.turns.get_mut(turn)) {
             thread.presence = Presence::Here;
             thread.wake();
         }

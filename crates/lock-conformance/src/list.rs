@@ -25,7 +25,7 @@ macro_rules! __cases {
             store exclusion {
                 a_second_owner_is_refused: Nothing;
                 racing_claims_have_one_winner: Nothing;
-                requests_under_way_together_have_their_own_answers: Nothing;
+                requests_in_flight_together_have_their_own_answers: Nothing;
                 racing_clients_never_hold_together: Nothing;
                 names_are_independent: Nothing;
                 names_are_compared_byte_by_byte: Nothing;

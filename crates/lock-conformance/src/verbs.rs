@@ -203,7 +203,7 @@ impl Verbs {
     }
 
     /// Makes all requests in this order before it waits for the first answer. `None` if the backend is a blocking one,
-    /// whose requests come from different threads if they are under way together.
+    /// whose requests come from different threads if they are in flight together.
     pub(crate) fn at_once(&self, asks: &[Ask<'_>]) -> Option<Vec<Said>> {
         let bridged = self.at_once.as_ref()?;
         let said = asks.iter().map(|ask| said(&**bridged.inner(), *ask, self.within));
@@ -217,7 +217,7 @@ impl Verbs {
         self.backend.release(&request, self.within).unwrap()
     }
 
-    /// Releases while a claim may still be under way.
+    /// Releases while a claim may still be in flight.
     #[track_caller]
     pub(crate) fn abandon(&self, claim: &Claim) -> Released {
         self.try_release(claim, Certainty::Unknown).unwrap()

@@ -15,7 +15,7 @@ use crate::{
     Note, ReleaseRequest, Released, Renewed,
 };
 
-/// What the async and the blocking form of a store share.
+/// The part of a store that its async and its blocking form share.
 ///
 /// The contract of the verbs is the same for both forms:
 ///
@@ -34,7 +34,7 @@ use crate::{
 ///
 /// A backend that wraps another one implements [`Layer`](crate::Layer) instead.
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
-    /// What the store can do. Known once connected, and constant from then on.
+    /// The store's capabilities. Known once connected, and constant from then on.
     fn capabilities(&self) -> Capabilities;
 
     /// Also sends the store's events to `sink`, from now on until the sink says that its listener is gone.
@@ -44,7 +44,7 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// Backends keep their [`Listeners`](crate::Listeners). A store without events ignores this call.
     fn listen(&self, sink: EventSink);
 
-    /// Where the store keeps a lock; `None` if it cannot tell.
+    /// The location of a lock; `None` if the store cannot tell.
     ///
     /// All clients, in all processes, must get the same location for the same lock, and different ones for different
     /// locks. Asks nobody: it follows from the configuration. Without it, the locks of this store cannot be acquired
@@ -53,7 +53,7 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// A client has held a lease for half a second, and goes on. A store that can tell it of a revocation begins to listen now, if it does
+    /// A client has held a lease for half a second, and continues to. A store that can tell it of a revocation begins to listen now, if it does
     /// not yet; short holds should not pay for that. Called once for each such lease, and returns without waiting for the store.
     ///
     /// A store that has begun to listen delivers [`StoreEvent::RecheckHolds`](crate::StoreEvent::RecheckHolds).
@@ -205,7 +205,7 @@ pub trait AsyncBackend: Backend {
         Err(self.capabilities().unable(Ability::Inspect))
     }
 
-    /// Who revoked the lease whose highest token this is; `None` if nobody did, or if the store does not remember it any
+    /// The note of the client that revoked the lease whose highest token this is; `None` if none did, or if the store does not remember it any
     /// more.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! How a ttl is divided between work under a lease and stopping that work before the lease can end.
+//! The budget of a ttl: time for work under a lease, and for stopping that work before the lease can end.
 
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ impl Budget {
         self.grace.saturating_add(self.margin)
     }
 
-    /// How long the work may go on under a lease that ends after `remaining`.
+    /// How long the work may continue under a lease that ends after `remaining`.
     pub fn left(self, remaining: Duration) -> Duration {
         remaining.saturating_sub(self.kept())
     }

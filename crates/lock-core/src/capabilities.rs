@@ -1,4 +1,4 @@
-//! What a store can do.
+//! Capabilities of a store.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use crate::{BackendError, Effect, ErrorKind, Mode, ModeKind, Operation, Ttl, Wri
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Waiting {
-    /// First come, first served, and the store notifies the next in line.
+    /// First come, first served, and the store notifies the next waiter.
     QueueWithPush,
-    /// First come, first served; the next in line finds out when it asks again.
+    /// First come, first served; the next waiter finds out when it asks again.
     Queue,
     /// No queue: the first to ask after the release.
     Poll,
@@ -30,7 +30,7 @@ pub enum RequestOrder {
     Unordered,
 }
 
-/// What the keeper's renewals depend on.
+/// The isolation of the keeper's renewals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
@@ -55,7 +55,7 @@ pub enum Durability {
     Process,
 }
 
-/// Where the tokens of a store's locks come from.
+/// The counter of the tokens of a store's locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counter {
@@ -136,7 +136,7 @@ impl Keep {
     }
 }
 
-/// What a store can do, known once it is connected.
+/// Capabilities of a store, known once it is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Capabilities {

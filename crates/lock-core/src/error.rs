@@ -1,4 +1,4 @@
-//! What went wrong between a client and its store, and whether anything happened.
+//! Errors between a client and its store, and whether anything happened.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{Limit, LockName, Mode};
 
-/// What went wrong, in a form that programs can match on.
+/// The kind of an error, for programs to match on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -32,7 +32,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// What went wrong, in a few fixed words, for counting.
+    /// The kind in a few fixed words, for counting.
     pub fn name(self) -> &'static str {
         match self {
             Self::Config => "config",
@@ -71,7 +71,7 @@ pub enum Effect {
     Unknown,
 }
 
-/// What was being done.
+/// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
@@ -94,7 +94,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// What was being done, in one word, for counting.
+    /// The operation in one word, for counting.
     pub fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -233,7 +233,7 @@ impl BackendError {
         self.0.said.effect
     }
 
-    /// What was being done.
+    /// The operation.
     pub fn operation(&self) -> Operation {
         self.0.said.operation
     }
@@ -254,7 +254,7 @@ impl BackendError {
         self.0.said.used_as
     }
 
-    /// What the user can do about it.
+    /// The remedy, for users.
     pub fn remedy(&self) -> Option<&str> {
         self.0.said.remedy.as_deref()
     }

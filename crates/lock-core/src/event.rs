@@ -1,4 +1,4 @@
-//! What a store sends a client without being asked: events.
+//! Events: messages that a store sends without a request.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -13,7 +13,7 @@ use crate::{Lease, LockName};
 pub enum StoreEvent {
     /// A lease was handed over to a waiter of this client.
     Granted {
-        /// What it holds now.
+        /// The lease that it holds now.
         lease: Lease,
         /// How long the store keeps it, from the hand-over. Zero if nobody may rely on it yet: the waiter asks again, and relies on
         /// the answer.

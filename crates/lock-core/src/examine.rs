@@ -1,4 +1,4 @@
-//! What was found about a store, for operators.
+//! Findings about a store, for operators.
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Check {
-    /// What it is about, in a word or two.
+    /// Its subject, in a word or two.
     pub check: &'static str,
     /// Which server it is about, if the store has several.
     pub server: Option<String>,
@@ -28,7 +28,7 @@ pub struct Check {
     pub verdict: Verdict,
     /// What was found.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: Option<String>,
 }
 

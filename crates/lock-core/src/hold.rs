@@ -1,4 +1,4 @@
-//! What a guard knows: its token, how long it may rely on it, and whether it lost it.
+//! A hold: its token, how long its guard may rely on it, and whether it was lost.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -89,7 +89,7 @@ pub struct Hold {
     next: OnceLock<Arc<Self>>,
 }
 
-/// The end of a validity that is over for good. None ends so early.
+/// A deadline that no renewal moves again: the end was reported. No real deadline is so early.
 const OVER: u64 = 0;
 
 impl Hold {
@@ -137,7 +137,7 @@ impl Hold {
         Ok(())
     }
 
-    /// Ends the validity for good, unless a renewal was confirmed in between.
+    /// Ends the validity, so that no renewal extends it, unless one was confirmed in between.
     fn expire(&self, now: Moment) -> bool {
         let over = |until| (until <= now.as_nanos()).then_some(OVER);
         self.valid_until.fetch_update(Ordering::AcqRel, Ordering::Acquire, over).is_ok()
@@ -196,14 +196,14 @@ impl Hold {
         self.stepped_down.load(Ordering::Acquire)
     }
 
-    /// The station knows the hold no more, so it is lost, unless it was given up or goes on under another lease.
+    /// The station has dropped the hold: it is lost, unless it was released or its lease was replaced.
     pub(crate) fn let_go(&self) {
         if !self.is_given_up() && self.next.get().is_none() {
             self.lose(LossReason::Closed);
         }
     }
 
-    /// What the turn has come to: this hold, unless its lease was replaced.
+    /// The present hold of the turn: this one, unless its lease was replaced.
     pub fn latest(&self) -> &Self {
         let mut latest = self;
         while let Some(next) = latest.next.get() {
@@ -212,8 +212,8 @@ impl Hold {
         latest
     }
 
-    /// Notes that the turn goes on under another lease.
-    pub(crate) fn go_on_as(&self, next: Arc<Self>) {
+    /// Records that the turn continues under another lease.
+    pub(crate) fn continue_as(&self, next: Arc<Self>) {
         _ = self.next.set(next);
     }
 
@@ -286,7 +286,7 @@ mod tests {
         let mut chain = Arc::new(hold(Some(150)));
         for _ in 0..200_000 {
             let earlier = Arc::new(hold(None));
-            earlier.go_on_as(chain);
+            earlier.continue_as(chain);
             chain = earlier;
         }
         assert_eq!(chain.latest().hold_until, Some(Moment::from_nanos(150)));

@@ -46,7 +46,7 @@ impl Entry {
     }
 }
 
-/// What the nodes of a quorum say about a lease, each named by its address.
+/// The nodes of a quorum by their votes on a lease, each named by its address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Votes {
     /// The nodes that have the lease: a majority, or as many as may be one together with those that did not answer.
@@ -98,7 +98,7 @@ pub struct Waiter {
     pub age: Option<Duration>,
 }
 
-/// Where a listing continues. Opaque; only the backend that made it can read it.
+/// The position in a listing. Opaque; only the backend that made it can read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor(pub String);
 
@@ -117,7 +117,7 @@ pub struct Cursor(pub String);
 pub struct Query {
     /// A glob over names: `*` for any text, `?` for one character. Every other character matches itself.
     pub pattern: String,
-    /// Where to continue, from the previous page; `None` to begin.
+    /// The cursor of the previous page; `None` to begin.
     pub cursor: Option<Cursor>,
     /// About how many entries to return at most; a store may return fewer, even none, before the end.
     pub limit: u32,
@@ -156,7 +156,7 @@ impl Query {
 pub struct Page {
     /// The entries, in the store's order. A lock that changes hands during the listing may be missed or appear twice.
     pub entries: Vec<Entry>,
-    /// Where to continue; `None` at the end.
+    /// The cursor of the next page; `None` at the end.
     pub next: Option<Cursor>,
 }
 

@@ -14,7 +14,7 @@ pub struct Invalid {
     remedy: String,
 }
 
-/// What was given, shortened and with control characters escaped, so that it can go to a terminal or a log.
+/// The given value, shortened and with control characters escaped, so that it can go to a terminal or a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Given(String);
 

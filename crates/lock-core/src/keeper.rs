@@ -21,7 +21,7 @@ pub const BATCH_MAX: usize = 100;
 /// Renewals that are due within this time of each other are sent together.
 const TOGETHER: Duration = Duration::from_millis(50);
 
-/// A lease that is kept for so long is likely to be kept for longer: it is worth a subscription. Chosen: most holds are shorter, and with
+/// A lease that is held for so long is likely to be held for longer: it is worth a subscription. Chosen: most holds are shorter, and with
 /// the keeper's sleep of at most a second, the subscription is made within a second of the grant.
 const LASTING: Duration = Duration::from_millis(500);
 
@@ -30,8 +30,8 @@ const LASTING: Duration = Duration::from_millis(500);
 pub struct Keeper {
     policy: Policy,
     dice: Dice,
-    kept: BTreeMap<ByOwner, Kept>,
-    /// The leases whose renewal is not under way.
+    leases: BTreeMap<ByOwner, Timing>,
+    /// The leases whose renewal is not in flight.
     due: BTreeSet<(Moment, ByOwner)>,
     /// The leases that were admitted a moment ago, and when they count as lasting.
     fresh: BTreeSet<(Moment, ByOwner)>,
@@ -56,8 +56,8 @@ pub struct Lateness {
 pub struct ByOwner(pub Arc<Lease>);
 
 #[derive(Clone, Copy, Debug)]
-struct Kept {
-    /// When the next renewal is due, or when the one under way was due.
+struct Timing {
+    /// When the next renewal is due, or when the one in flight was due.
     due: Moment,
     valid_for: Duration,
     via: Via,
@@ -77,13 +77,13 @@ pub enum Via {
 /// Leases to renew in one request.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// What to send.
+    /// The leases to renew.
     pub leases: Vec<Lease>,
     /// When it was handed out: the renewed validity counts from here.
     pub asked_at: Moment,
     /// How long it may take.
     pub within: Duration,
-    /// What to send it over.
+    /// The connection.
     pub via: Via,
 }
 
@@ -103,27 +103,27 @@ pub struct Renewal {
 impl Keeper {
     /// An empty keeper; `seed` is any random number, for jitter.
     pub fn new(policy: Policy, seed: u64) -> Self {
-        let (kept, due, fresh) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { policy, dice: Dice::new(seed), kept, due, fresh, lateness: Lateness::default() }
+        let (leases, due, fresh) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { policy, dice: Dice::new(seed), leases, due, fresh, lateness: Lateness::default() }
     }
 
     /// Takes a lease in that was just admitted. One that was granted for less than its ttl is renewed
     /// after 100 ms, over the connection in use.
-    pub fn keep(&mut self, lease: Arc<Lease>, admission: Admission) {
-        self.forget(lease.owner);
+    pub fn start(&mut self, lease: Arc<Lease>, admission: Admission) {
+        self.stop(lease.owner);
         let Admission { at, asked_at, valid_for } = admission;
         let lasts = at + LASTING;
         let usual = asked_at + self.period(valid_for);
         let (due, via) = admission.soon(&lease).map_or((usual, Via::Own), |soon| (usual.min(soon), Via::InUse));
         self.fresh.insert((lasts, ByOwner(Arc::clone(&lease))));
-        self.schedule(ByOwner(lease), Kept { due, valid_for, via, lasts });
+        self.schedule(ByOwner(lease), Timing { due, valid_for, via, lasts });
     }
 
-    /// Has a lease renewed now. A renewal of it that is under way was sent earlier, and does not count.
-    pub fn hasten(&mut self, now: Moment, owner: Owner) {
-        if let Some((lease, kept)) = self.kept.remove_entry(&owner) {
-            self.due.remove(&(kept.due, lease.clone()));
-            self.schedule(lease, Kept { due: now, ..kept });
+    /// Schedules a renewal now, even if one is in flight: that was sent earlier, and does not count.
+    pub fn renew_now(&mut self, now: Moment, owner: Owner) {
+        if let Some((lease, timing)) = self.leases.remove_entry(&owner) {
+            self.due.remove(&(timing.due, lease.clone()));
+            self.schedule(lease, Timing { due: now, ..timing });
         }
     }
 
@@ -134,8 +134,8 @@ impl Keeper {
     }
 
     /// Stops renewing a lease.
-    pub fn forget(&mut self, owner: Owner) {
-        if let Some((lease, Kept { due, lasts, .. })) = self.kept.remove_entry(&owner) {
+    pub fn stop(&mut self, owner: Owner) {
+        if let Some((lease, Timing { due, lasts, .. })) = self.leases.remove_entry(&owner) {
             self.due.remove(&(due, lease.clone()));
             self.fresh.remove(&(lasts, lease));
         }
@@ -143,12 +143,12 @@ impl Keeper {
 
     /// How many leases are renewed.
     pub fn len(&self) -> usize {
-        self.kept.len()
+        self.leases.len()
     }
 
     /// Whether there are no leases to renew.
     pub fn is_empty(&self) -> bool {
-        self.kept.is_empty()
+        self.leases.is_empty()
     }
 
     /// When the next renewal is due.
@@ -193,7 +193,7 @@ impl Keeper {
 
     /// How long the renewal of a lease may take, and what it is sent over.
     fn way_of(&self, lease: &ByOwner) -> Option<(Duration, Via)> {
-        Some((self.policy.within(lease.0.terms.ttl), self.kept.get(lease)?.via))
+        Some((self.policy.within(lease.0.terms.ttl), self.leases.get(lease)?.via))
     }
 
     /// Processes the answer to a batch, and returns what each station has to know.
@@ -223,8 +223,8 @@ impl Keeper {
         asked_at: Moment,
         answer: Option<&Result<Renewed, BackendError>>,
     ) {
-        let Some((lease, kept)) = self.kept.get_key_value(&owner) else { return };
-        let (one, kept) = ((kept.due, lease.clone()), *kept);
+        let Some((lease, timing)) = self.leases.get_key_value(&owner) else { return };
+        let (one, timing) = ((timing.due, lease.clone()), *timing);
         // A lease that was added again meanwhile already has its next renewal.
         if self.due.contains(&one) {
             return;
@@ -233,13 +233,13 @@ impl Keeper {
         match answer {
             Some(Ok(Renewed::Renewed { valid_for, .. })) => {
                 let (due, valid_for) = (asked_at + self.period(*valid_for), *valid_for);
-                self.schedule(lease, Kept { due, valid_for, via: Via::Own, ..kept });
+                self.schedule(lease, Timing { due, valid_for, via: Via::Own, ..timing });
             }
-            Some(Ok(Renewed::NotHeld | Renewed::Revoked { .. })) => self.forget(owner),
+            Some(Ok(Renewed::NotHeld | Renewed::Revoked { .. })) => self.stop(owner),
             Some(Ok(Renewed::Unsure(_)) | Err(_)) | None => {
-                let pause = self.dice.jittered(kept.valid_for / RETRY_PART);
+                let pause = self.dice.jittered(timing.valid_for / RETRY_PART);
                 let due = now + pause.clamp(PAUSE_MIN, RETRY_MAX);
-                self.schedule(lease, Kept { due, via: Via::Own, ..kept });
+                self.schedule(lease, Timing { due, via: Via::Own, ..timing });
             }
         }
     }
@@ -249,9 +249,9 @@ impl Keeper {
         (soonest(valid_for) + self.dice.jittered(valid_for / 30)).max(PAUSE_MIN)
     }
 
-    fn schedule(&mut self, lease: ByOwner, kept: Kept) {
-        self.due.insert((kept.due, lease.clone()));
-        self.kept.insert(lease, kept);
+    fn schedule(&mut self, lease: ByOwner, timing: Timing) {
+        self.due.insert((timing.due, lease.clone()));
+        self.leases.insert(lease, timing);
     }
 }
 

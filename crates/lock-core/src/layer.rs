@@ -84,7 +84,7 @@ impl<L: Layer + ?Sized> Backend for L {
     }
 }
 
-/// What the answer to a call is awaited by.
+/// The future of an answer.
 type Reply<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Defines both layers from the list of verbs. The async methods have the signatures that `async_trait` gives to `async fn`, so

@@ -14,7 +14,7 @@ use crate::{FencingToken, Invalid, Owner};
 /// holder first puts its id there, and then writes only where its id still is. Where a resource can compare numbers, check the
 /// [`FencingToken`] instead: it also keeps out a holder that was paused before it put its id there.
 ///
-/// All who hold under one lease with one token, such as readers that share a lease, have the same id. It tells nothing about the
+/// All holds under one lease with one token, such as those of readers, have the same id. It tells nothing about the
 /// owner, which is a secret.
 ///
 /// # Source

@@ -54,7 +54,7 @@ impl Usage {
     }
 }
 
-/// What a store keeps of a limit that was set. Its text is the limit in force, and then those that it replaced, the latest first,
+/// The record of a limit that was set, as a store keeps it. Its text is the limit in force, and then those that it replaced, the latest first,
 /// with spaces in between.
 ///
 /// ```
@@ -77,7 +77,7 @@ impl Record {
     /// How long it is kept after the limit was set last. Chosen: longer than a rolling deployment takes.
     pub const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-    /// What is kept after a limit was set: it replaces the limit in use, if anybody holds or waits, that of the record
+    /// The record after a limit was set: it replaces the limit in use, if anybody holds or waits, that of the record
     /// before, and the one that the caller knew.
     #[must_use]
     pub fn of(limit: Limit, in_use: Option<Limit>, known: Limit, before: Option<&Self>) -> Self {

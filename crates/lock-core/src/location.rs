@@ -1,4 +1,4 @@
-//! Where a lock is kept.
+//! The location of a lock.
 
 use std::fmt;
 

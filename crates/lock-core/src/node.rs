@@ -24,7 +24,7 @@
 //!   has its epoch, is of another deployment than the one that was seen, or knows of a later move; otherwise it belongs to the
 //!   new deployment at once, and remembers the one before it and the number of the move.
 //! - An **inspection** is answered whether the node votes or not, and tells no owner: see [`Inspection`]. A **revocation** ends
-//!   the lease of an owner, or refuses a claim of that owner that is still under way.
+//!   the lease of an owner, or refuses a claim of that owner that is still in flight.
 //! - A **record** keeps for each member of the deployment the last epoch that was seen to begin there, and since when.
 //!
 //! # Source
@@ -72,7 +72,7 @@ pub enum NodeState {
     Forgetful,
 }
 
-/// What all clients of a deployment must agree on.
+/// The settings that all clients of a deployment must share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Membership {
     /// The addresses of all nodes, sorted.
@@ -97,7 +97,7 @@ impl Membership {
     }
 }
 
-/// What a node knows about itself.
+/// The state of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
     /// The run that answered.
@@ -205,16 +205,16 @@ impl Ask {
     }
 }
 
-/// What a client saw of a member of its deployment.
+/// A sighting of a member of the deployment by a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sighting {
     /// The address of the member.
     pub member: String,
-    /// What to record about it.
+    /// The record to make.
     pub recording: Recording,
 }
 
-/// What to record about a member.
+/// A record to make of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recording {
     /// Nothing.
@@ -226,7 +226,7 @@ pub enum Recording {
     BeginsAnew(Epoch),
 }
 
-/// What is recorded about a member.
+/// The record of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The last epoch that was seen to begin there.
@@ -266,7 +266,7 @@ pub enum Told {
     Listed {
         /// The names of locks that may be held, in the node's order.
         names: Vec<LockName>,
-        /// Where to continue; `None` at the end.
+        /// The cursor of the next page; `None` at the end.
         next: Option<Cursor>,
     },
     /// The answer to [`Inspection::Show`]: one for each lock; `None` if nobody holds it.
@@ -291,12 +291,12 @@ impl View {
     }
 }
 
-/// What the async and the blocking form of a node share.
+/// The part of a node that its async and its blocking form share.
 pub trait QuorumNode: fmt::Debug + Send + Sync + 'static {
     /// The address under which its deployment lists the node, without secrets. No two nodes share one.
     fn address(&self) -> &str;
 
-    /// Where the node keeps a lock; `None` if it cannot tell. See [`Backend::locate`](crate::Backend::locate).
+    /// The location of a lock; `None` if the node cannot tell. See [`Backend::locate`](crate::Backend::locate).
     fn locate(&self, _name: &LockName) -> Option<Location> {
         None
     }

@@ -1,4 +1,4 @@
-//! Who holds a lock, as text for display.
+//! Notes: holders as text for display.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::Invalid;
 
-/// What a holder says about itself: host, process and reason. For display only; it carries no authority.
+/// A holder's description of itself: host, process and reason. For display only; it carries no authority.
 ///
 /// Cloning is cheap. In a store it is one line, `PID@HOST WHY`, and whatever a store answers is read without trust.
 #[derive(Clone, PartialEq, Eq, Hash)]

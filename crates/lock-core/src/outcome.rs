@@ -19,7 +19,7 @@ pub enum AcquireError {
         name: LockName,
         /// How long the wait lasted, in whole milliseconds.
         waited: Duration,
-        /// Who held it, as the store last reported. The lock may have been free, with others before this waiter in line.
+        /// Who held it, as the store last reported. The lock may have been free, with others before this waiter in the queue.
         holder: Option<Holder>,
     },
     /// The store granted a token that is not above one that this client has had, so the store lost its memory.

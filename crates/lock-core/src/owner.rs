@@ -1,4 +1,4 @@
-//! Who owns a lease.
+//! Owners of leases.
 
 use std::array;
 use std::fmt;

@@ -27,7 +27,7 @@ const OWED_MAX: usize = 4;
 /// For how long a reader joins the readers of its process without asking the store, once the store has said that nobody
 /// waits. Chosen: a writer elsewhere hardly notices it, and it bounds the cost of overlapping readers to 50 requests a
 /// second for each lock, whatever their rate.
-pub(crate) const WORD_FOR: Duration = Duration::from_millis(20);
+pub(crate) const WANTED_FRESH_FOR: Duration = Duration::from_millis(20);
 
 /// How many waiters at a semaphore ask the store at the same time. Chosen: enough that waiters are admitted without a round
 /// trip between one and the next, and so few that a client with a long line hardly burdens the store's queue.
@@ -93,7 +93,7 @@ impl Policy {
             EntriesEnd::WithTtl => ttl,
             EntriesEnd::WithSession => ttl.max(Ttl::DEFAULT),
         };
-        // A request that is under way may re-arm the ttl once more before the release arrives.
+        // A request that is in flight may re-arm the ttl once more before the release arrives.
         self.within(ttl) + length.get() + drift(length.get())
     }
 
@@ -105,7 +105,7 @@ impl Policy {
     }
 }
 
-/// What is subtracted from a lease because two clocks may run at different rates: 1 % and 2 ms.
+/// The drift of a lease: two clocks may run at different rates, by 1 % and 2 ms.
 ///
 /// # Source
 /// Redis manual, "Distributed locks with Redis", on clock drift; the same allowance as the implementations listed there.
@@ -137,7 +137,7 @@ pub(crate) mod pace {
     /// It waits at least this long, even near the head.
     const SILENT_MIN: Duration = Duration::from_millis(100);
 
-    /// Who waits for a latch and should be notified looks again after this time, in case the notification is lost. Chosen: a
+    /// Poll interval for a latch waiter that relies on notifications, in case one is lost. Chosen: a
     /// hundred waiters are hardly a load.
     pub(crate) const TOLD: Duration = Duration::from_secs(3);
 

@@ -1,4 +1,4 @@
-//! What the configurations of all stores have in common.
+//! The common interface of the configurations of all stores.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What kind of lease is wanted: who else may hold the lock at the same time, and how long the store keeps the lease.
+//! Terms of a lease: who else may hold the lock at the same time, and how long the store keeps the lease.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -204,7 +204,7 @@ impl fmt::Display for ModeKind {
     }
 }
 
-/// What the write side of a read-write lock is.
+/// The relation of mutexes and the write sides of read-write locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteSide {
@@ -215,7 +215,7 @@ pub enum WriteSide {
     Apart,
 }
 
-/// What a name is used as, while anybody holds it or waits for it.
+/// The kind of a name, while anybody holds it or waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NameKind {
@@ -248,7 +248,7 @@ impl fmt::Display for NameKind {
     }
 }
 
-/// What kind of lease is wanted. Turns share a lease only if their terms are equal.
+/// The terms of a lease. Turns share a lease only if their terms are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
     /// Who else may hold the lock at the same time.

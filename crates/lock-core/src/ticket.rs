@@ -1,4 +1,4 @@
-//! What it takes to go on with a lease in another task or process.
+//! Tickets: to continue with a lease in another task or process.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::{FencingToken, Invalid, Lease, LockName, Mode, Owner};
 /// How the text of a ticket begins. Another form would begin in another way.
 const FORM: &str = "lht1";
 
-/// What it takes to go on with a lock that a guard has let go of with `detach`, in another task, thread or process. The first one
+/// A ticket: what it takes to continue with a lock that a guard has detached, in another task, thread or process. The first one
 /// to adopt it has the lock; the others get an error.
 ///
 /// A ticket is a secret: anyone who has it can take the lock over. `Debug` and `Display` hide the secret;

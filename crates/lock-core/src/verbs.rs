@@ -18,12 +18,12 @@ pub enum Queueing {
     Unwanted,
 }
 
-/// Whether a claim respects those who wait before it.
+/// Whether a claim respects the waiters before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Fairness {
-    /// It is granted after all who wait before it.
+    /// It is granted after all waiters before it.
     #[default]
     Fair,
     /// It is granted whenever it fits beside the present holders, although others wait that do not. Otherwise it waits like any other.
@@ -38,16 +38,16 @@ pub enum Fairness {
 pub struct Claim {
     /// The lock.
     pub name: LockName,
-    /// Who asks; fresh for every lease.
+    /// The owner; fresh for every lease.
     pub owner: Owner,
-    /// What kind of lease.
+    /// The terms of the lease.
     pub terms: Terms,
     /// How many tokens to draw: of a claim for permits, one for each. A repeated claim names the width of its grant.
     pub width: Width,
     /// The highest token that this client had had when it first asked as this owner, for this name, or for any name if
     /// all names share a counter. The token of a grant must be above it.
     pub floor: Option<FencingToken>,
-    /// Who asks, for display.
+    /// The claimant's note, for display.
     pub note: Note,
     /// Whether to take a place in the queue.
     pub queueing: Queueing,
@@ -94,7 +94,7 @@ impl Claim {
     }
 }
 
-/// What the store granted to an owner: a range of tokens, under the requested terms.
+/// A lease that the store granted to an owner: a range of tokens, under the requested terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The lock.
@@ -144,7 +144,7 @@ pub enum Answer {
     },
     /// The owner has a place in the queue, for `valid_for`, unless it asks again.
     Queued {
-        /// Its position, 1 for the next in line. It may be nearer to the head, because places that were given up may
+        /// Its position, 1 for the next waiter. It may be nearer to the head, because places that were given up may
         /// count.
         position: u32,
         /// How long until the first waiter, or this claim if nobody waits, could be served at the earliest: until enough
@@ -169,7 +169,7 @@ pub enum Answer {
     },
 }
 
-/// Who holds a lock, as far as the store can tell. For display; it carries no authority.
+/// The holder of a lock, as far as the store can tell. For display; it carries no authority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// A holder that uses this library.
@@ -184,7 +184,7 @@ pub enum Holder {
 }
 
 impl Holder {
-    /// What prevents a claim that was put off, as a part of a sentence. A store names a holder whatever the reason is; the
+    /// Describes who is in the way of a claim, as a part of a sentence. A store names a holder whatever the reason is; the
     /// reason may be that others wait before.
     pub fn obstacle(holder: Option<&Self>) -> String {
         match holder {
@@ -230,11 +230,11 @@ pub enum Renewed {
 pub enum Certainty {
     /// Every request of this owner was answered.
     Answered,
-    /// A request of this owner may still be under way: the store should refuse it if it arrives later.
+    /// A request of this owner may still be in flight: the store should refuse it if it arrives later.
     Unknown,
 }
 
-/// What the client knows about the hold that a release ends.
+/// The client's evidence of the hold that a release ends.
 ///
 /// It matters only to a store that may have forgotten some of its leases: see [`ReleaseRequest::evidence`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -255,7 +255,7 @@ pub struct ReleaseRequest {
     pub owner: Owner,
     /// The terms of its claims: a late claim could do harm for their ttl.
     pub terms: Terms,
-    /// Whether a claim of this owner may still be under way.
+    /// Whether a claim of this owner may still be in flight.
     pub certainty: Certainty,
     /// Do not free a held lock now: let it expire after this time, and hand it over then. Only for exclusive leases, and only
     /// if the store's capabilities include [`Ability::Keep`](crate::Ability::Keep).
@@ -264,14 +264,14 @@ pub struct ReleaseRequest {
     /// under [`Owner::kept`]. Asking again never lengthens the time; a release without `keep` ends it.
     pub keep: Option<Duration>,
     /// What is known about the hold. A store that may have forgotten leases, and so grants no free lock, hands an exclusive
-    /// lock over to the next in line only on the evidence of a valid hold. Otherwise the lock becomes free.
+    /// lock over to the next waiter only on the evidence of a valid hold. Otherwise the lock becomes free.
     pub evidence: Evidence,
 }
 
 /// The answer to a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// The lock was held by the owner and is free, was handed to the next in line, or is kept as requested. Also the answer if the backend
+    /// The lock was held by the owner and is free, was handed to the next waiter, or is kept as requested. Also the answer if the backend
     /// had to ask twice, because the first answer was lost, and the second request found nothing.
     Released,
     /// The owner left the queue.

@@ -24,7 +24,7 @@ pub fn connect(config: &EtcdConfig) -> Result<Bridged<Store>, BackendError> {
 /// Raises the base of the fencing tokens, so that all later tokens are above this one. Returns false if it is high enough.
 ///
 /// Needed after the servers were restored from an old copy: their revisions count from an old number then. Stop all clients first. One that runs
-/// loses its leases at their next renewal; a claim that is under way may still be granted with an old token.
+/// loses its leases at their next renewal; a claim that is in flight may still be granted with an old token.
 ///
 /// # Errors
 /// Those of [`nonblocking::connect`], except that a base that is not a number is replaced. `Config` if too few tokens would be left.

@@ -218,7 +218,7 @@ pub struct Admitted {
     _running: Arc<Running>,
 }
 
-/// A write under way. It ends when this is dropped.
+/// A write in flight. It ends when this is dropped.
 struct Running {
     resources: Arc<Resources>,
     resource: Box<str>,

@@ -24,7 +24,8 @@ use docs::Docs;
 use form::Form;
 
 /// Names that the blocking form replaces.
-const RENAMED: [(&str, &str); 2] = [("AsyncBackend", "BlockingBackend"), ("AsyncFnOnce", "FnOnce")];
+const RENAMED: [(&str, &str); 3] =
+    [("AsyncBackend", "BlockingBackend"), ("AsyncQuorumNode", "BlockingQuorumNode"), ("AsyncFnOnce", "FnOnce")];
 
 /// The item for async code.
 #[proc_macro_attribute]

@@ -49,7 +49,7 @@ struct Schedule {
     /// How many alarms were set so far.
     count: u64,
     /// When the thread last planned to wake by itself; `None` at first, or if its clock failed.
-    next_look: Option<Moment>,
+    next_wake: Option<Moment>,
     ended: bool,
 }
 
@@ -89,7 +89,7 @@ impl Alarms {
         let alarm = Alarm { at, number: schedule.count };
         schedule.alarms.insert(alarm, whom);
         // The thread finds later alarms by itself when it wakes, and most of them are unset by then.
-        if schedule.next_look.is_none_or(|look| at < look) {
+        if schedule.next_wake.is_none_or(|wake| at < wake) {
             self.0.changed.notify_all();
         }
         alarm
@@ -122,7 +122,7 @@ impl Clockwork {
             } else {
                 let until_next = |now| Some(schedule.next()?.since(now).min(NAP_MAX));
                 let nap = now.and_then(until_next).unwrap_or(NAP_MAX);
-                schedule.next_look = now.map(|now| now + nap);
+                schedule.next_wake = now.map(|now| now + nap);
                 schedule = self.changed.wait_timeout(schedule, nap).unwrap_or_else(PoisonError::into_inner).0;
             }
         }
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(rung.recv_timeout(SOON), Ok("late"));
     }
 
-    /// Counts how often the alarms look at it.
+    /// Counts how often the alarms read it.
     #[derive(Clone, Debug, Default)]
     struct Counting(Arc<AtomicU64>);
 
@@ -199,8 +199,8 @@ mod tests {
             alarms.unset(alarms.set(clock.now() + SOON, Arc::downgrade(&bell)));
             thread::sleep(Duration::from_millis(1));
         }
-        let looks = clock.0.load(Ordering::SeqCst);
-        assert!(looks < 50, "{looks} looks for 100 alarms");
+        let wakes = clock.0.load(Ordering::SeqCst);
+        assert!(wakes < 50, "{wakes} wake-ups for 100 alarms");
         alarms.set(clock.now() + Duration::from_millis(5), Arc::downgrade(&bell));
         assert_eq!(rung.recv_timeout(SOON), Ok("rung"));
     }
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Shows the time to everybody, but to the alarms only from the second look on.
+    /// Shows the time to everybody, but to the alarms only from the second reading on.
     #[derive(Clone, Debug)]
     struct Stutters(ManualClock, Arc<AtomicU64>);
 

@@ -241,7 +241,7 @@ mod tests {
     fn events(store: &Bridged<Store>) -> Receiver<StoreEvent> {
         let (told, events) = channel();
         store.listen(EventSink::new(move |event| _ = told.send(event)));
-        // What follows may be under way before the listener is added.
+        // What follows may be in flight before the listener is added.
         let added = store.bridge().handle().spawn(async {});
         store.bridge().block_on(added).unwrap();
         events

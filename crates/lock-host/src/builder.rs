@@ -1,4 +1,4 @@
-//! What a client is made of.
+//! The builder of clients, and their settings.
 
 use std::fmt;
 use std::io;
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use lock_core::{Backend, Policy};
 
+use crate::client_context::ClientContext;
 use crate::clock::{HostClock, SharedClock};
 use crate::measured;
 use crate::observer::SharedObserver;
-use crate::ports::Ports;
 use crate::site::Driver;
 use crate::stations::Stations;
 use crate::traced;
@@ -35,7 +35,7 @@ pub struct Settings<B: ?Sized> {
     pub backend: Arc<B>,
     /// The numbers that its stations decide by.
     pub policy: Policy,
-    /// What it reads the time from.
+    /// The clock.
     pub clock: SharedClock,
     /// The observers of its locks.
     pub observers: Vec<SharedObserver>,
@@ -51,8 +51,8 @@ impl<B: Backend + ?Sized> Settings<B> {
         driver: D,
         wake: impl Fn() + Send + Sync + 'static,
     ) -> io::Result<Arc<Stations<D>>> {
-        let ports = Ports::new(driver, self.policy, self.clock, wake)?;
-        let stations = Stations::new(ports.observed_by(self.observers));
+        let context = ClientContext::new(driver, self.policy, self.clock, wake)?;
+        let stations = Stations::new(context.observed_by(self.observers));
         self.backend.listen(stations.sink());
         Ok(stations)
     }

@@ -17,7 +17,7 @@ pub struct CancelToken(Arc<Mutex<State>>);
 struct State {
     progress: Progress,
     last_watch: u64,
-    /// What ends each wait.
+    /// The end of each wait.
     watches: HashMap<u64, Box<dyn FnOnce() + Send>>,
 }
 

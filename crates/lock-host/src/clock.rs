@@ -11,7 +11,7 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The present moment.
     fn now(&self) -> Moment;
 
-    /// Calls `wake` whenever the clock leaps, so that sleepers can check it again. A real clock never leaps.
+    /// Calls `wake` whenever the clock leaps, so that wake_registry can check it again. A real clock never leaps.
     fn on_leap(&self, _wake: Box<dyn Fn() + Send + Sync>) {}
 }
 
@@ -57,7 +57,7 @@ pub struct ManualClock(Arc<Manual>);
 #[derive(Default)]
 struct Manual {
     now: Mutex<Duration>,
-    sleepers: Mutex<Vec<Box<dyn Fn() + Send + Sync>>>,
+    wake_registry: Mutex<Vec<Box<dyn Fn() + Send + Sync>>>,
 }
 
 impl ManualClock {
@@ -71,7 +71,7 @@ impl ManualClock {
     /// Moves the clock forward and wakes everything that sleeps on it.
     pub fn advance(&self, by: Duration) {
         *lock(&self.0.now) += by;
-        for wake in lock(&self.0.sleepers).iter() {
+        for wake in lock(&self.0.wake_registry).iter() {
             wake();
         }
     }
@@ -83,7 +83,7 @@ impl Clock for ManualClock {
     }
 
     fn on_leap(&self, wake: Box<dyn Fn() + Send + Sync>) {
-        lock(&self.0.sleepers).push(wake);
+        lock(&self.0.wake_registry).push(wake);
     }
 }
 

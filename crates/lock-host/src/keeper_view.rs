@@ -1,4 +1,4 @@
-//! What a keeper serves: the renewal queue of its client, and the stations that get the answers.
+//! A keeper's view of its client: the renewal queue, and the stations that get the answers.
 
 use lock_core::station::Input;
 use lock_core::{BackendError, Batch, Renewal, Renewed};
@@ -8,7 +8,7 @@ use crate::site::Driver;
 use crate::stations::Stations;
 use crate::sync::{Arc, Weak};
 
-/// What a keeper serves. Does not keep the client alive.
+/// A keeper's view of its client. Does not keep the client alive.
 pub struct KeeperView<D: Driver> {
     queue: Arc<RenewalQueue>,
     stations: Weak<Stations<D>>,
@@ -17,10 +17,10 @@ pub struct KeeperView<D: Driver> {
 impl<D: Driver> KeeperView<D> {
     /// A keeper's view of a client.
     pub fn new(stations: &Arc<Stations<D>>) -> Self {
-        Self { queue: Arc::clone(&stations.ports().renewals), stations: Arc::downgrade(stations) }
+        Self { queue: Arc::clone(&stations.context().renewals), stations: Arc::downgrade(stations) }
     }
 
-    /// What is to be renewed.
+    /// The leases to renew.
     pub fn queue(&self) -> &RenewalQueue {
         &self.queue
     }
@@ -37,15 +37,15 @@ impl<D: Driver> KeeperView<D> {
     }
 
     /// Closes the client when the keeper ends, for whatever reason, because its leases would no longer be renewed.
-    pub fn net(&self) -> Net<D> {
-        Net(Weak::clone(&self.stations))
+    pub fn close_on_drop(&self) -> CloseOnDrop<D> {
+        CloseOnDrop(Weak::clone(&self.stations))
     }
 }
 
 /// Closes a client when it is dropped: its guards are lost, and its leases are released.
-pub struct Net<D: Driver>(Weak<Stations<D>>);
+pub struct CloseOnDrop<D: Driver>(Weak<Stations<D>>);
 
-impl<D: Driver> Drop for Net<D> {
+impl<D: Driver> Drop for CloseOnDrop<D> {
     fn drop(&mut self) {
         if let Some(stations) = self.0.upgrade() {
             stations.close().iter().for_each(|site| site.attend());

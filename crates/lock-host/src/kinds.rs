@@ -1,10 +1,10 @@
-//! What a lock is acquired for, as types: they tell apart the locks and the guards of the facades.
+//! Marker types for the mode of locks and guards: exclusive, shared, permits.
 
 /// Held alone: the lock of a mutex, and the write side of a read-write lock.
 #[derive(Debug)]
 pub enum Exclusive {}
 
-/// Held together with all others who read.
+/// Held together with all other readers.
 #[derive(Debug)]
 pub enum Shared {}
 

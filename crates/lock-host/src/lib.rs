@@ -4,11 +4,11 @@
 //! Nothing here decides anything about leases. Except the bridge, nothing is async or waits for a store.
 //!
 //! - This host: `clock`, `alarms`, `host`.
-//! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`; `outage` (what callers found of the store).
-//! - One lock: `options` (how to hold it), `lock` (a name with its options), `member` (a lock of several), `asking`, `cancel` (ends a
-//!   wait), `site` (a station with its waiters), `waiters` (what these are told).
-//! - One hold: `turn`, `weak` (sees its end without keeping it), `proof`, `inquiry` (a request to the store about it).
-//! - One latch: `named_latch` (its name and ttl, and a call about it), `sleepers` (who sleeps until it may have changed).
+//! - A client: `builder`; `stations` by name, and what they share (`client_context`); `errors`; `outage` (which callers share).
+//! - One lock: `options` (how to hold it), `lock` (a name with its options), `member` (a lock of several), `acquire_call`,
+//!   `cancel` (ends a wait), `site` (a station with its waiters), `waiters` (the state of each turn).
+//! - One hold: `turn`, `weak` (sees its end without keeping it), `proof`, `hold_call` (a request to the store about it).
+//! - One latch: `named_latch` (its name and ttl, and a call about it), `wake_registry` (its waiters).
 //! - `setters`: the setters of options, for every type that has options.
 //! - Observing: stations report events to each `observer`. `pending_events` has those of which observers were not notified yet, and
 //!   `notifying_guard` notifies them once the site is unlocked. `traced` and `measured` are the observers of the features `tracing` and
@@ -18,11 +18,11 @@
 
 #[cfg(not(unix))]
 compile_error!(
-    "leasehold supports Unix systems such as Linux and macOS, but not Windows: the clock of a lease has to go on while the machine sleeps"
+    "leasehold supports Unix systems such as Linux and macOS, but not Windows: the clock of a lease has to count while the machine sleeps"
 );
 
+mod acquire_call;
 mod alarms;
-mod asking;
 #[cfg(feature = "bridge")]
 mod bridge;
 #[cfg(feature = "bridge")]
@@ -31,10 +31,11 @@ mod bridged;
 mod bridged_node;
 mod builder;
 mod cancel;
+mod client_context;
 mod clock;
 mod errors;
+mod hold_call;
 mod host;
-mod inquiry;
 mod keeper_view;
 mod kinds;
 mod lock;
@@ -50,7 +51,6 @@ mod observer;
 mod options;
 mod outage;
 mod pending_events;
-mod ports;
 mod proof;
 #[cfg(test)]
 mod recorder;
@@ -58,7 +58,6 @@ mod renewals;
 mod setters;
 mod sharded;
 mod site;
-mod sleepers;
 mod stations;
 mod sync;
 #[cfg(feature = "tls")]
@@ -70,21 +69,23 @@ mod traced;
 mod traced;
 mod turn;
 mod waiters;
+mod wake_registry;
 mod weak;
 
+pub use acquire_call::AcquireCall;
 pub use alarms::{Alarm, Alarms, NAP_MAX, Ring};
-pub use asking::Asking;
 #[cfg(feature = "bridge")]
 pub use bridge::Bridge;
 #[cfg(feature = "bridge")]
 pub use bridged::Bridged;
 pub use builder::{Build, Builder, Settings};
 pub use cancel::{CancelToken, Watch as CancelWatch};
+pub use client_context::ClientContext;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use errors::{ChangeError, Error, HoldError, Unchanged, counted, panicked};
+pub use hold_call::HoldCall;
 pub use host::{BOOT_ID, boot_id, host_name, is_gone, new_owner, note, random_u64, secret, since_1970};
-pub use inquiry::Inquiry;
-pub use keeper_view::{KeeperView, Net};
+pub use keeper_view::{CloseOnDrop, KeeperView};
 pub use kinds::{AnyKind, Exclusive, Permits, Shared};
 pub use lock::{LimitCall, Lock};
 pub use lock_core::station::{Event, Level, LongWaits, Outcome};
@@ -94,12 +95,11 @@ pub use notifying_guard::NotifyingGuard;
 pub use observer::{Observer, SharedObserver};
 pub use options::{LockOptions, Setting};
 pub use outage::Outage;
-pub use ports::Ports;
 pub use proof::Proof;
-pub use renewals::{Book, Next, RenewalQueue};
+pub use renewals::{KeeperState, KeeperStep, RenewalQueue};
 pub use site::{Driver, Inner, Locked, Site};
-pub use sleepers::{Awaiting, Closing, Wake};
 pub use stations::Stations;
 pub use turn::{Held, Turn};
-pub use waiters::{End, Turns, Verdict, Waiters};
+pub use waiters::{End, TurnResult, Turns, Waiters};
+pub use wake_registry::{CloseSignal, Wake, WakeRegistration};
 pub use weak::WeakHeld;

@@ -11,7 +11,8 @@ use lock_core::{
     Ability, AcquireError, BackendError, Invalid, Limit, Location, LockName, Mode, NameKind, Note, Ticket,
 };
 
-use crate::asking::Asking;
+use crate::acquire_call::AcquireCall;
+use crate::client_context::ClientContext;
 use crate::clock::SharedClock;
 use crate::host::note;
 use crate::kinds::{AnyKind, Exclusive, Permits, Shared};
@@ -19,12 +20,11 @@ use crate::member::{ClientId, Member};
 use crate::options::{LockOptions, Setting};
 use crate::outage::Outage;
 use crate::pending_events::PendingEvents;
-use crate::ports::Ports;
 use crate::site::{Driver, Site};
-use crate::sleepers::Closing;
 use crate::stations::Stations;
 use crate::sync::Arc;
 use crate::turn::Held;
+use crate::wake_registry::CloseSignal;
 
 /// The name of a lock and how to hold it, as a user gave them. Errors in them are reported when the lock is requested.
 pub struct Lock<D: Driver, M = Exclusive> {
@@ -38,7 +38,7 @@ pub struct Lock<D: Driver, M = Exclusive> {
     marker: PhantomData<fn() -> M>,
 }
 
-/// What each call that asks for a lock needs, from the first one on until the options change.
+/// Resolved by the first call, and kept until the options change.
 struct Ready<D: Driver> {
     site: Arc<Site<D>>,
     note: Note,
@@ -79,7 +79,7 @@ impl<D: Driver> Lock<D, Permits> {
     /// A request to set the limit.
     ///
     /// # Errors
-    /// `Invalid` for an invalid limit, and those of [`look_at_limit`](Self::look_at_limit).
+    /// `Invalid` for an invalid limit, and those of [`read_limit`](Self::read_limit).
     pub fn set_limit(&self, limit: u32) -> Result<LimitCall<'_, D>, LimitError> {
         self.limit_call(Act::Set(Limit::new(limit)?))
     }
@@ -88,7 +88,7 @@ impl<D: Driver> Lock<D, Permits> {
     ///
     /// # Errors
     /// `Invalid` for an invalid name or option; `Closed` if the client was closed.
-    pub fn look_at_limit(&self) -> Result<LimitCall<'_, D>, LimitError> {
+    pub fn read_limit(&self) -> Result<LimitCall<'_, D>, LimitError> {
         self.limit_call(Act::Look)
     }
 }
@@ -96,7 +96,7 @@ impl<D: Driver> Lock<D, Permits> {
 /// A request about the limit of a semaphore, which the facade sends.
 pub struct LimitCall<'a, D> {
     /// The way to the store.
-    pub ports: &'a Ports<D>,
+    pub context: &'a ClientContext<D>,
     /// How long the request may take.
     pub within: Duration,
     /// The request.
@@ -107,7 +107,7 @@ impl<D: Driver, M> Lock<D, M> {
     fn in_mode(stations: &Arc<Stations<D>>, name: &str, (mode, kind): (Result<Mode, Invalid>, NameKind)) -> Self {
         let wanted = name.parse().and_then(|name| Ok((name, mode?)));
         let (options, ready) = (LockOptions::default(), OnceLock::new());
-        let kind = kind.where_write_side_is(stations.ports().policy.store.write_side);
+        let kind = kind.where_write_side_is(stations.context().policy.store.write_side);
         Self { stations: Arc::clone(stations), wanted, kind, options, ready, marker: PhantomData }
     }
 
@@ -136,10 +136,10 @@ impl<D: Driver, M> Lock<D, M> {
     ///
     /// # Errors
     /// `Invalid` for an invalid name or option; `Cancelled` if the token that was set is cancelled.
-    pub fn ask(&self) -> Result<Asking<'_, D, M>, AcquireError> {
+    pub fn ask(&self) -> Result<AcquireCall<'_, D, M>, AcquireError> {
         let ready = self.ready.get().map_or_else(|| self.get_ready(), Ok)?;
         let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
-        Asking::new(&self.stations, &ready.site, name, *mode, &self.options, &ready.note).unless_cancelled()
+        AcquireCall::new(&self.stations, &ready.site, name, *mode, &self.options, &ready.note).unless_cancelled()
     }
 
     fn get_ready(&self) -> Result<&Ready<D>, AcquireError> {
@@ -154,11 +154,11 @@ impl<D: Driver, M> Lock<D, M> {
     ///
     /// # Errors
     /// As [`ask`](Self::ask); `Invalid` for a ticket for something else.
-    pub fn ask_for(&self, ticket: &Ticket) -> Result<Asking<'_, D, M>, AcquireError> {
-        let asking = self.ask()?;
+    pub fn ask_for(&self, ticket: &Ticket) -> Result<AcquireCall<'_, D, M>, AcquireError> {
+        let call = self.ask()?;
         let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
         ticket.check(name, *mode)?;
-        Ok(asking.adopting(ticket))
+        Ok(call.adopting(ticket))
     }
 
     /// A look at the limit of a semaphore, before it adopts a ticket of another limit: the store refuses the look unless the limit
@@ -166,7 +166,7 @@ impl<D: Driver, M> Lock<D, M> {
     ///
     /// # Errors
     /// `Invalid` for an invalid name or option; `Closed` if the client was closed.
-    pub fn look_before_adopting(&self, ticket: &Ticket) -> Result<Option<LimitCall<'_, D>>, LimitError> {
+    pub fn read_limit_before_adopting(&self, ticket: &Ticket) -> Result<Option<LimitCall<'_, D>>, LimitError> {
         let (_, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
         if mode.limit() == ticket.mode().limit() {
             return Ok(None);
@@ -177,13 +177,13 @@ impl<D: Driver, M> Lock<D, M> {
     fn limit_call(&self, act: Act) -> Result<LimitCall<'_, D>, LimitError> {
         self.options.validate()?;
         let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
-        if self.stations.sleepers.is_closed() {
+        if self.stations.wake_registry.is_closed() {
             return Err(LimitError::Closed);
         }
-        let (ports, known) = (self.stations.ports(), mode.limit().unwrap_or(Limit::ONE));
-        ports.policy.store.check_ability(Ability::SetLimit)?;
+        let (context, known) = (self.stations.context(), mode.limit().unwrap_or(Limit::ONE));
+        context.policy.store.check_ability(Ability::SetLimit)?;
         let request = Request { name: name.clone(), known, act };
-        Ok(LimitCall { ports, within: ports.policy.within(self.options.ttl), request })
+        Ok(LimitCall { context, within: context.policy.within(self.options.ttl), request })
     }
 
     /// The lock as a part of something larger. `locate` asks the store where it keeps the lock.
@@ -193,12 +193,12 @@ impl<D: Driver, M> Lock<D, M> {
     pub fn member(&self, locate: impl FnOnce(&D, &LockName) -> Option<Location>) -> Result<Member, Invalid> {
         let (client, name) = self.identity()?;
         note(&self.options.why)?;
-        let ports = self.stations.ports();
-        let (location, clock) = (locate(&ports.driver, &name), SharedClock::clone(&ports.clock));
+        let context = self.stations.context();
+        let (location, clock) = (locate(&context.driver, &name), SharedClock::clone(&context.clock));
         let (wait, cancel) = (self.options.wait, self.options.cancel.clone());
-        let closing = Closing::of(&self.stations.sleepers);
+        let close_signal = CloseSignal::of(&self.stations.wake_registry);
         let [outage, lasting] = [&self.stations.outage, &self.stations.lasting].map(Outage::clone);
-        Ok(Member { name, location, client, wait, cancel, clock, closing, outage, lasting })
+        Ok(Member { name, location, client, wait, cancel, clock, close_signal, outage, lasting })
     }
 
     /// The client and the name of the lock.
@@ -217,13 +217,13 @@ impl<D: Driver, M> Lock<D, M> {
     }
 
     /// Why waiters for the lock still wait, if the store fails.
-    pub fn trouble(&self) -> Option<BackendError> {
-        self.site()?.trouble()
+    pub fn last_error(&self) -> Option<BackendError> {
+        self.site()?.last_error()
     }
 
-    /// Reports that the caller goes on with a lock of this process, because the store is away.
+    /// Reports that the caller continues with a lock of this process, because the store is away.
     pub fn degraded(&self, waited: Duration, error: &BackendError) {
-        if let (Ok((name, _)), Some(observers)) = (&self.wanted, &self.stations.ports().observers) {
+        if let (Ok((name, _)), Some(observers)) = (&self.wanted, &self.stations.context().observers) {
             let events = PendingEvents::new(name.clone(), Arc::clone(observers));
             events.push(Event::degraded(name.clone(), waited, error.clone()));
             events.notify();
@@ -289,9 +289,9 @@ mod tests {
         for (semaphore, limit) in [(semaphore("a", 4), 0), (semaphore("a", 4), u32::MAX), (semaphore("a", 0), 1)] {
             assert!(matches!(semaphore.set_limit(limit).err(), Some(LimitError::Invalid(_))), "{semaphore:?} {limit}");
         }
-        assert!(matches!(semaphore("", 4).look_at_limit().err(), Some(LimitError::Invalid(_))));
+        assert!(matches!(semaphore("", 4).read_limit().err(), Some(LimitError::Invalid(_))));
         stations.close();
-        assert!(matches!(semaphore("a", 4).look_at_limit().err(), Some(LimitError::Closed)));
+        assert!(matches!(semaphore("a", 4).read_limit().err(), Some(LimitError::Closed)));
     }
 
     #[test]
@@ -321,6 +321,6 @@ mod tests {
         lock_a.set(Setting::Options(LockOptions::default().barging()));
         assert!(told(&lock_a).contains("fairness \"barging\""));
         assert!(lock_a.identity().is_err(), "as a part of something larger as well");
-        assert!(lock("").ask().is_err() && lock("").trouble().is_none());
+        assert!(lock("").ask().is_err() && lock("").last_error().is_none());
     }
 }

@@ -7,9 +7,9 @@ use lock_core::{Location, LockName};
 use crate::cancel::CancelToken;
 use crate::clock::SharedClock;
 use crate::outage::Outage;
-use crate::sleepers::Closing;
+use crate::wake_registry::CloseSignal;
 
-/// What is known about a lock before it is acquired, for what is made of several locks or holds.
+/// A lock before it is acquired, for what is made of several locks or holds.
 #[derive(Debug)]
 pub struct Member {
     /// The name of the lock.
@@ -22,10 +22,10 @@ pub struct Member {
     pub wait: Option<Duration>,
     /// What ends the wait early.
     pub cancel: Option<CancelToken>,
-    /// What the client reads the time from.
+    /// The client's clock.
     pub clock: SharedClock,
     /// The end of the client.
-    pub closing: Closing,
+    pub close_signal: CloseSignal,
     /// The outage that a single failed request shows.
     pub outage: Outage,
     /// The outage that an operation timeout without an answer shows.

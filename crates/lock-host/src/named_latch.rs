@@ -8,13 +8,13 @@ use lock_core::{BackendError, Effect, ErrorKind, Invalid, LockName, Moment, Oper
 
 use crate::alarms::{Alarm, Ring};
 use crate::cancel::{CancelToken, Watch};
+use crate::client_context::ClientContext;
 use crate::errors::no_randomness;
 use crate::host::random_u64;
-use crate::ports::Ports;
 use crate::site::Driver;
-use crate::sleepers::{Awaiting, Closing, Wake};
 use crate::stations::Stations;
 use crate::sync::{Arc, Weak};
+use crate::wake_registry::{CloseSignal, Wake, WakeRegistration};
 
 /// How long a latch lasts after its last arrival, count or reset if nothing else is set. Chosen: longer than most phases of a
 /// job, and short enough that forgotten latches cost a store little.
@@ -53,11 +53,11 @@ impl<D: Driver> NamedLatch<D> {
     pub fn call<W: Wake>(&self, wake: W) -> Result<LatchCall<'_, D, W>, LatchError> {
         let name = self.name.as_ref().map_err(Clone::clone)?;
         let ttl = *self.ttl.as_ref().map_err(Clone::clone)?;
-        let sleeper = Arc::new(Sleeper(wake));
-        let whom: Arc<dyn Wake> = Arc::<Sleeper<W>>::clone(&sleeper);
-        let client = Closing::of(&self.stations.sleepers).wakes(name, Arc::downgrade(&whom));
+        let waiter = Arc::new(LatchWaiter(wake));
+        let whom: Arc<dyn Wake> = Arc::<LatchWaiter<W>>::clone(&waiter);
+        let client = CloseSignal::of(&self.stations.wake_registry).wakes(name, Arc::downgrade(&whom));
         let cancel = self.cancel.as_ref().map(|token| (token, token.watch(move || whom.wake())));
-        Ok(LatchCall { stations: &self.stations, name, ttl, sleeper, client, cancel })
+        Ok(LatchCall { stations: &self.stations, name, ttl, waiter, client, cancel })
     }
 }
 
@@ -66,14 +66,14 @@ pub struct LatchCall<'a, D: Driver, W: Wake> {
     stations: &'a Arc<Stations<D>>,
     name: &'a LockName,
     ttl: Ttl,
-    sleeper: Arc<Sleeper<W>>,
-    client: Awaiting,
-    /// What ends it, and wakes the sleeper then.
+    waiter: Arc<LatchWaiter<W>>,
+    client: WakeRegistration,
+    /// What ends it, and wakes the waiter then.
     cancel: Option<(&'a CancelToken, Watch)>,
 }
 
-/// Who sleeps during a call. Alarms, events and the end of the client wake it.
-struct Sleeper<W>(W);
+/// A task or thread that sleeps during a call. Alarms, events and the end of the client wake it.
+struct LatchWaiter<W>(W);
 
 impl<D: Driver, W: Wake> LatchCall<'_, D, W> {
     /// An arrival: of this id, or of one that no other arrival has.
@@ -139,9 +139,9 @@ impl<D: Driver, W: Wake> LatchCall<'_, D, W> {
     /// `Backend` if the store answered that there is none.
     pub fn stored(&self, seen: Seen) -> Result<LatchState, LatchError> {
         seen.state.ok_or_else(|| {
-            let backend = self.stations.ports().policy.store.backend;
-            let told = "the store says that there is no latch right after it stored one";
-            BackendError::new(backend, Operation::Latch, ErrorKind::Protocol, Effect::Unknown, told).into()
+            let backend = self.stations.context().policy.store.backend;
+            let message = "the store says that there is no latch right after it stored one";
+            BackendError::new(backend, Operation::Latch, ErrorKind::Protocol, Effect::Unknown, message).into()
         })
     }
 
@@ -179,37 +179,37 @@ impl<D: Driver, W: Wake> LatchCall<'_, D, W> {
     ///
     /// # Errors
     /// `Closed` if the client was closed; `Cancelled` if the token of the latch was cancelled.
-    pub fn ports(&self) -> Result<&Ports<D>, LatchError> {
+    pub fn context(&self) -> Result<&ClientContext<D>, LatchError> {
         if self.client.is_over() {
             return Err(LatchError::Closed);
         }
         if self.cancel.as_ref().is_some_and(|(token, _)| token.is_cancelled()) {
             return Err(LatchError::Cancelled);
         }
-        Ok(self.stations.ports())
+        Ok(self.stations.context())
     }
 
     /// How long one request may take.
     pub fn within(&self) -> Duration {
-        self.stations.ports().policy.within(self.ttl)
+        self.stations.context().policy.within(self.ttl)
     }
 
     /// The present moment of the client's clock.
     pub fn now(&self) -> Moment {
-        self.stations.ports().clock.now()
+        self.stations.context().clock.now()
     }
 
-    /// What the facade sleeps on.
-    pub fn bell(&self) -> &W {
-        &self.sleeper.0
+    /// The signal that the facade sleeps on.
+    pub fn wake_signal(&self) -> &W {
+        &self.waiter.0
     }
 
-    /// Has the sleeper woken at a moment, unless the result is dropped before.
+    /// Has the waiter woken at a moment, unless the result is dropped before.
     #[must_use = "the alarm ends when this is dropped"]
     pub fn alarm(&self, at: Moment) -> impl Drop + use<'_, D, W> {
-        let ring: Arc<dyn Ring> = Arc::<Sleeper<W>>::clone(&self.sleeper);
+        let ring: Arc<dyn Ring> = Arc::<LatchWaiter<W>>::clone(&self.waiter);
         let whom: Weak<dyn Ring> = Arc::downgrade(&ring);
-        AlarmSet { stations: self.stations, alarm: self.stations.ports().alarms.set(at, whom) }
+        AlarmSet { stations: self.stations, alarm: self.stations.context().alarms.set(at, whom) }
     }
 }
 
@@ -224,17 +224,17 @@ struct AlarmSet<'a, D: Driver> {
 
 impl<D: Driver> Drop for AlarmSet<'_, D> {
     fn drop(&mut self) {
-        self.stations.ports().alarms.unset(self.alarm);
+        self.stations.context().alarms.unset(self.alarm);
     }
 }
 
-impl<W: Wake> Wake for Sleeper<W> {
+impl<W: Wake> Wake for LatchWaiter<W> {
     fn wake(&self) {
         self.0.wake();
     }
 }
 
-impl<W: Wake> Ring for Sleeper<W> {
+impl<W: Wake> Ring for LatchWaiter<W> {
     fn ring(self: Arc<Self>, _: Alarm) {
         self.0.wake();
     }
@@ -263,9 +263,9 @@ mod tests {
     use crate::sync::atomic::{AtomicU64, Ordering};
 
     #[derive(Clone, Default)]
-    struct Bell(Arc<AtomicU64>);
+    struct WakeSignal(Arc<AtomicU64>);
 
-    impl Wake for Bell {
+    impl Wake for WakeSignal {
         fn wake(&self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -281,31 +281,31 @@ mod tests {
     fn mistakes_are_told_before_anything_is_sent() {
         let (_, stations) = clock_and_stations();
         let mut latch = NamedLatch::new(&stations, "a");
-        let call = latch.call(Bell::default()).unwrap();
+        let call = latch.call(WakeSignal::default()).unwrap();
         assert!(matches!(call.count(0), Err(LatchError::Invalid(_))));
         assert!(matches!(call.arrival(Some("")), Err(LatchError::Invalid(_))));
         assert_ne!(call.arrival(None).unwrap(), call.arrival(None).unwrap());
         drop(call);
         latch.set_ttl(Duration::ZERO);
         latch.set_ttl(Duration::from_secs(1));
-        assert_eq!(latch.call(Bell::default()).err(), Ttl::new(Duration::ZERO).err().map(LatchError::Invalid));
-        assert!(NamedLatch::new(&stations, "").call(Bell::default()).is_err());
+        assert_eq!(latch.call(WakeSignal::default()).err(), Ttl::new(Duration::ZERO).err().map(LatchError::Invalid));
+        assert!(NamedLatch::new(&stations, "").call(WakeSignal::default()).is_err());
     }
 
     #[test]
     fn events_and_the_end_of_the_client_wake_a_call() {
         let (_, stations) = clock_and_stations();
-        let (latch, bell) = (NamedLatch::new(&stations, "a"), Bell::default());
-        let call = latch.call(bell.clone()).unwrap();
-        let woken = || bell.0.swap(0, Ordering::Relaxed);
+        let (latch, signal) = (NamedLatch::new(&stations, "a"), WakeSignal::default());
+        let call = latch.call(signal.clone()).unwrap();
+        let woken = || signal.0.swap(0, Ordering::Relaxed);
         for (name, times) in [("a", 1), ("b", 0)] {
             stations.hear(StoreEvent::LatchChanged { name: name.parse().unwrap() });
             assert_eq!(woken(), times, "{name}");
         }
         stations.hear(StoreEvent::RecheckAll);
         assert_eq!(woken(), 1);
-        assert!(call.ports().is_ok());
+        assert!(call.context().is_ok());
         stations.close();
-        assert_eq!((woken(), call.ports().err()), (1, Some(LatchError::Closed)));
+        assert_eq!((woken(), call.context().err()), (1, Some(LatchError::Closed)));
     }
 }

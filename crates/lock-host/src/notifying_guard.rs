@@ -34,7 +34,7 @@ impl<'a, T> NotifyingGuard<'a, T> {
     /// Unlocks the mutex and sleeps until it is woken, but for at most `nap`; then locks it again. If there is
     /// something to report to observers, it does that instead of sleeping.
     #[must_use]
-    pub fn sleep(self, bell: &Condvar, nap: Duration) -> Self {
+    pub fn sleep(self, condvar: &Condvar, nap: Duration) -> Self {
         let Self { inner, after, mutex } = self;
         match after.0.filter(|events| !events.is_empty()) {
             Some(events) => {
@@ -43,7 +43,7 @@ impl<'a, T> NotifyingGuard<'a, T> {
                 Self::lock(mutex, Some(events))
             }
             None => {
-                let inner = bell.wait_timeout(inner, nap).unwrap_or_else(PoisonError::into_inner).0;
+                let inner = condvar.wait_timeout(inner, nap).unwrap_or_else(PoisonError::into_inner).0;
                 Self { inner, after, mutex }
             }
         }
@@ -103,13 +103,13 @@ mod tests {
     /// Nobody wakes it, and nobody else unlocks the mutex.
     #[test]
     fn observers_are_told_before_anybody_sleeps() {
-        let (mutex, bell) = (Arc::new(Mutex::new(())), Condvar::new());
+        let (mutex, condvar) = (Arc::new(Mutex::new(())), Condvar::new());
         let (events, told) = events(&mutex);
         let locked = NotifyingGuard::lock(&mutex, Some(&events));
         events.push(Event::store_available(Duration::ZERO));
-        let locked = locked.sleep(&bell, Duration::from_secs(1));
+        let locked = locked.sleep(&condvar, Duration::from_secs(1));
         assert_eq!(told.try_iter().collect::<Vec<_>>(), ["store available"]);
-        drop(locked.sleep(&bell, Duration::from_millis(1)));
+        drop(locked.sleep(&condvar, Duration::from_millis(1)));
         assert!(told.try_recv().is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Who is told what happens to the locks of a client.
+//! Observers of a client's locks.
 
 use std::fmt;
 use std::sync::Arc;

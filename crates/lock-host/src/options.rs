@@ -1,4 +1,4 @@
-//! How a user wants to hold a lock.
+//! Options of a lock.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -66,7 +66,7 @@ pub struct LockOptions {
     pub max_requests: Option<NonZeroU32>,
     /// What to do while the store is away: `fail`, which is the default, or `wait`.
     pub on_unavailable: OnUnavailable,
-    /// Whether it waits behind all who came first: `fair`, which is the default, or `barging`.
+    /// Whether it waits behind all earlier waiters: `fair`, which is the default, or `barging`.
     pub fairness: Fairness,
     /// Why the lock is held, shown to waiters and operators: one line of at most 200 bytes.
     #[serde(deserialize_with = "read_why")]
@@ -76,7 +76,7 @@ pub struct LockOptions {
     #[serde(serialize_with = "human_duration::option::serialize", deserialize_with = "read_max_hold")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<lock_core::schema::PositiveDuration>"))]
     pub max_hold: Option<Duration>,
-    /// Whether observers are told of a wait that takes long.
+    /// Whether a long wait is reported to observers.
     #[serde(skip)]
     #[doc(hidden)]
     pub long_waits: LongWaits,

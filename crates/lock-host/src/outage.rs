@@ -1,4 +1,4 @@
-//! What the callers of a client know of its store, if they can do without it.
+//! An outage of the store, as found by callers that can do without it.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use lock_core::{BackendError, Moment};
 
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// When a caller of a client found its store unreachable, and with which error. All callers that can go on without the store share it, so
+/// When a caller of a client found its store unreachable, and with which error. All callers that can continue without the store share it, so
 /// only one of them has to wait for the failure.
 #[derive(Clone, Default)]
 pub struct Outage(Arc<Mutex<Option<(Moment, BackendError)>>>);

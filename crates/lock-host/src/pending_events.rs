@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use lock_core::station::{ByTurn, Event, Input, Reply, TurnId};
+use lock_core::station::{ByTurn, Event, Input, Outcome, Reply, TurnId};
 use lock_core::{BackendError, LockName, Moment, Renewed};
 
 use crate::observer::SharedObserver;
@@ -22,8 +22,7 @@ impl Observers {
         (!observers.is_empty()).then(|| Arc::new(Self { all: observers, unavailable_since: Mutex::default() }))
     }
 
-    fn notify(&self, pending: Pending) {
-        let Pending { event, call } = pending;
+    fn notify(&self, PendingEvent { event, call }: PendingEvent) {
         for observer in &self.all {
             let observe = || observer.observe(&event);
             // It is called on the threads that renew leases and watch deadlines, which must continue.
@@ -58,12 +57,17 @@ impl fmt::Debug for Observers {
 pub(crate) struct PendingEvents {
     lock: LockName,
     observers: Arc<Observers>,
-    pending: Mutex<Vec<Pending>>,
-    /// The calls that wait: the events of a wait belong to its span.
-    calls: Mutex<ByTurn<Acquisition>>,
+    pending: Mutex<Pending>,
 }
 
+#[derive(Default)]
 struct Pending {
+    events: Vec<PendingEvent>,
+    /// The calls that wait: the events of a wait belong to its span.
+    calls: ByTurn<Acquisition>,
+}
+
+struct PendingEvent {
     event: Event,
     /// The call whose span the event belongs to.
     call: Option<Acquisition>,
@@ -71,7 +75,7 @@ struct Pending {
 
 impl PendingEvents {
     pub(crate) fn new(lock: LockName, observers: Arc<Observers>) -> Self {
-        Self { lock, observers, pending: Mutex::default(), calls: Mutex::default() }
+        Self { lock, observers, pending: Mutex::default() }
     }
 
     /// The lock.
@@ -85,22 +89,28 @@ impl PendingEvents {
 
     /// The same, as part of a call.
     pub(crate) fn push_in(&self, call: Option<Acquisition>, event: Event) {
-        lock(&self.pending).push(Pending { event, call });
+        lock(&self.pending).events.push(PendingEvent { event, call });
     }
 
     /// The next input is the join of this turn, by this call.
     pub(crate) fn joins(&self, turn: TurnId, call: &Acquisition) {
-        lock(&self.calls).insert(turn, call.clone());
+        lock(&self.pending).calls.insert(turn, call.clone());
     }
 
     /// The station has reported this. A waiter has its call until it is admitted or refused.
     pub(crate) fn extend(&self, events: impl IntoIterator<Item = (Option<TurnId>, Event)>) {
+        let Pending { events: pending, calls } = &mut *lock(&self.pending);
         for (turn, event) in events {
-            let mut calls = lock(&self.calls);
             let goes_on = matches!(event, Event::WaitingLong { .. });
             let call = turn.and_then(|turn| if goes_on { calls.get(turn).cloned() } else { calls.remove(turn) });
-            drop(calls);
-            self.push_in(call, event);
+            pending.push(PendingEvent { event, call });
+        }
+    }
+
+    /// The station of a waiter is broken. Nothing is reported if its refusal was.
+    pub(crate) fn broken(&self, turn: TurnId) {
+        if lock(&self.pending).calls.get(turn).is_some() {
+            self.extend([(Some(turn), Event::not_waited(self.lock(), Outcome::Closed))]);
         }
     }
 
@@ -130,18 +140,18 @@ impl PendingEvents {
     /// Whether nobody waits.
     #[cfg(test)]
     pub(crate) fn has_no_calls(&self) -> bool {
-        lock(&self.calls).is_empty()
+        lock(&self.pending).calls.is_empty()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        lock(&self.pending).is_empty()
+        lock(&self.pending).events.is_empty()
     }
 
     /// Reports what was not reported yet, in order. No mutex is held meanwhile.
     #[inline(never)]
     pub(crate) fn notify(&self) {
-        let pending = std::mem::take(&mut *lock(&self.pending));
-        pending.into_iter().for_each(|pending| self.observers.notify(pending));
+        let pending = std::mem::take(&mut lock(&self.pending).events);
+        pending.into_iter().for_each(|event| self.observers.notify(event));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What every guard knows about its hold.
+//! The hold of a guard, with the client's clock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Proof {
         Self { hold, clock }
     }
 
-    /// The same guard's proof of the hold that goes on in place of this one.
+    /// The same guard's proof of the hold that replaces this one.
     pub(crate) fn under(self, hold: Arc<Hold>) -> Self {
         Self { hold, ..self }
     }

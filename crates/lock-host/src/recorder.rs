@@ -10,14 +10,14 @@ use lock_core::{
     Refusal, ReleaseRequest, Terms, TokenRange, Ttl,
 };
 
+use crate::client_context::ClientContext;
 use crate::clock::SharedClock;
 use crate::observer::SharedObserver;
-use crate::ports::Ports;
 use crate::site::{Driver, Site};
-use crate::sleepers::Wake;
 use crate::stations::Stations;
 use crate::sync::{Arc, Mutex, PoisonError};
 use crate::waiters::{Turns, Waiters};
+use crate::wake_registry::Wake;
 
 #[derive(Default)]
 pub(crate) struct Recorder {
@@ -67,7 +67,7 @@ impl Driver for Recorder {
     }
 
     fn leave(site: &Arc<Site<Self>>, turn: TurnId) {
-        site.ports().driver.left.lock().unwrap_or_else(PoisonError::into_inner).push(turn);
+        site.context().driver.left.lock().unwrap_or_else(PoisonError::into_inner).push(turn);
         site.abandon(&mut site.lock(), turn);
     }
 
@@ -95,8 +95,8 @@ pub(crate) fn observed(
     clock: SharedClock,
     observers: Vec<SharedObserver>,
 ) -> Arc<Stations<Recorder>> {
-    let ports = Ports::new(Recorder::default(), Policy::new(capabilities), clock, || {}).unwrap();
-    Stations::new(ports.observed_by(observers))
+    let context = ClientContext::new(Recorder::default(), Policy::new(capabilities), clock, || {}).unwrap();
+    Stations::new(context.observed_by(observers))
 }
 
 /// Somebody who waits without limit joins the wait queue.
@@ -143,15 +143,15 @@ pub(crate) fn grant(site: &Arc<Site<Recorder>>, (id, claim): (ActionId, Claim), 
 
 /// What a turn holds.
 pub(crate) fn hold(site: &Arc<Site<Recorder>>, turn: u64) -> Arc<Hold> {
-    let verdict = site.lock().waiters.turns.poll_verdict(TurnId(turn));
-    let Poll::Ready(Some(Ok(hold))) = verdict else { panic!("it was not admitted: {verdict:?}") };
+    let result = site.lock().waiters.turns.poll_result(TurnId(turn));
+    let Poll::Ready(Some(Ok(hold))) = result else { panic!("it was not admitted: {result:?}") };
     hold
 }
 
 /// Why a turn was refused.
 pub(crate) fn refusal(site: &Arc<Site<Recorder>>, turn: u64) -> Option<Refusal> {
-    match site.lock().waiters.turns.poll_verdict(TurnId(turn)) {
-        Poll::Ready(verdict) => verdict?.err(),
+    match site.lock().waiters.turns.poll_result(TurnId(turn)) {
+        Poll::Ready(result) => result?.err(),
         Poll::Pending => None,
     }
 }

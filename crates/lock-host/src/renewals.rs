@@ -1,4 +1,4 @@
-//! Where stations leave the leases that the keeper has to renew.
+//! The queue of leases that the keeper has to renew.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,24 +13,24 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The wake-up time of a keeper that is reading the queue: it has to be woken for each new lease.
-const LOOKING: u64 = u64::MAX;
+const READING: u64 = u64::MAX;
 
 /// The leases of one client that have to be renewed. Stations add and remove leases; one thread, the keeper, takes what
 /// is due [`next`](Self::next).
 ///
-/// Most leases are released before the keeper looks, and never reach it. It is woken only for leases that are due before
-/// it would look again.
+/// Most leases are released before the keeper reads the queue, and never reach it. It is woken only for leases that are due before
+/// it would read the queue again.
 pub struct RenewalQueue {
     clock: SharedClock,
     changes: Sharded<Changes>,
-    /// When the keeper looks again by itself, in nanoseconds of the clock.
+    /// When the keeper reads the queue again by itself, in nanoseconds of the clock.
     asleep_until: AtomicU64,
-    book: Mutex<Book>,
+    state: Mutex<KeeperState>,
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
-/// What the keeper has taken in.
-pub struct Book {
+/// The keeper, and whether it has to end.
+pub struct KeeperState {
     keeper: Keeper,
     phase: Phase,
 }
@@ -41,9 +41,9 @@ enum Phase {
     Ended,
 }
 
-/// What the keeper has to do.
+/// The next step of the keeper.
 #[derive(Debug)]
-pub enum Next {
+pub enum KeeperStep {
     /// Renew these leases.
     Send(Batch),
     /// Tell the backend that this lease lasts.
@@ -54,20 +54,20 @@ pub enum Next {
     End,
 }
 
-/// What has changed since the keeper looked.
+/// Changes that the keeper has not read.
 #[derive(Default)]
 struct Changes {
-    kept: BTreeMap<ByOwner, Admission>,
-    hastened: Vec<Owner>,
-    gone: Vec<Owner>,
+    started: BTreeMap<ByOwner, Admission>,
+    urgent: Vec<Owner>,
+    stopped: Vec<Owner>,
 }
 
 impl RenewalQueue {
-    /// A queue whose keeper is woken by `wake`. A keeper that waits while it holds the [`Book`] misses no wake-up.
+    /// A queue whose keeper is woken by `wake`. A keeper that waits while it holds the [`KeeperState`] misses no wake-up.
     pub fn new(keeper: Keeper, clock: SharedClock, wake: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
-        let book = Mutex::new(Book { keeper, phase: Phase::Open });
-        let (changes, asleep_until) = (Sharded::default(), AtomicU64::new(LOOKING));
-        let queue = Arc::new(Self { clock, changes, asleep_until, book, wake: Box::new(wake) });
+        let state = Mutex::new(KeeperState { keeper, phase: Phase::Open });
+        let (changes, asleep_until) = (Sharded::default(), AtomicU64::new(READING));
+        let queue = Arc::new(Self { clock, changes, asleep_until, state, wake: Box::new(wake) });
         let leaps = Arc::downgrade(&queue);
         queue.clock.on_leap(Box::new(move || {
             if let Some(queue) = leaps.upgrade() {
@@ -78,29 +78,29 @@ impl RenewalQueue {
     }
 
     /// Has a lease renewed that was admitted like this.
-    pub fn keep(&self, lease: Arc<Lease>, admission: Admission) {
+    pub fn start(&self, lease: Arc<Lease>, admission: Admission) {
         let due = Keeper::soonest_due(&lease, admission).as_nanos();
         let mut changes = self.changes.of(&lease.owner);
-        changes.kept.remove(&lease.owner); // otherwise the earlier lease would stay, as the key
-        changes.kept.insert(ByOwner(lease), admission);
+        changes.started.remove(&lease.owner); // otherwise the earlier lease would stay, as the key
+        changes.started.insert(ByOwner(lease), admission);
         drop(changes);
-        // Read after the lease was added: a keeper that has missed it has marked before that it is looking.
+        // Read after the lease was added: a keeper that has missed it has marked before that it is reading.
         if due < self.asleep_until.load(Ordering::SeqCst) {
             self.wake();
         }
     }
 
-    /// Has a lease renewed at once.
-    pub fn hasten(&self, owner: Owner) {
-        self.changes.of(&owner).hastened.push(owner);
+    /// Has a lease renewed now.
+    pub fn renew_now(&self, owner: Owner) {
+        self.changes.of(&owner).urgent.push(owner);
         self.wake();
     }
 
-    /// Stops renewing a lease. The keeper takes this in before it renews anything else.
-    pub fn forget(&self, owner: Owner) {
+    /// Stops renewing a lease. The keeper reads this before it renews anything else.
+    pub fn stop(&self, owner: Owner) {
         let mut changes = self.changes.of(&owner);
-        if changes.kept.remove(&owner).is_none() {
-            changes.gone.push(owner);
+        if changes.started.remove(&owner).is_none() {
+            changes.stopped.push(owner);
         }
     }
 
@@ -117,29 +117,29 @@ impl RenewalQueue {
 
     /// Wakes the keeper.
     pub fn wake(&self) {
-        // Once this has the book, a keeper that waits while it holds it is asleep, or has not looked yet.
+        // Once this has the state, a keeper that waits while it holds it is asleep, or has not read the queue yet.
         drop(self.lock());
         (self.wake)();
     }
 
-    /// The book, for the keeper.
-    pub fn lock(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The keeper's state, for the keeper's thread.
+    pub fn lock(&self) -> MutexGuard<'_, KeeperState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the keeper has to do now.
-    pub fn next(&self, book: &mut Book) -> Next {
-        if book.phase == Phase::Ended {
-            return Next::End;
+    /// The next step of the keeper, at present.
+    pub fn next(&self, state: &mut KeeperState) -> KeeperStep {
+        if state.phase == Phase::Ended {
+            return KeeperStep::End;
         }
-        let hastened = self.take_changes(&mut book.keeper);
+        let urgent = self.take_changes(&mut state.keeper);
         // Read afterwards: a renewal counts for a station only if it was sent after the station had asked for it.
         let now = self.clock.now();
-        hastened.into_iter().for_each(|owner| book.keeper.hasten(now, owner));
-        let keeper = &mut book.keeper;
-        let lasting = |keeper: &mut Keeper| keeper.take_lasting(now).map(Next::Lasts);
-        let next = keeper.take_due(now).map(Next::Send).or_else(|| lasting(keeper));
-        next.unwrap_or_else(|| Next::Sleep(self.sleep(keeper, now)))
+        urgent.into_iter().for_each(|owner| state.keeper.renew_now(now, owner));
+        let keeper = &mut state.keeper;
+        let lasting = |keeper: &mut Keeper| keeper.take_lasting(now).map(KeeperStep::Lasts);
+        let next = keeper.take_due(now).map(KeeperStep::Send).or_else(|| lasting(keeper));
+        next.unwrap_or_else(|| KeeperStep::Sleep(self.sleep(keeper, now)))
     }
 
     /// Processes the answer to a batch, and returns what each station has to know.
@@ -147,18 +147,18 @@ impl RenewalQueue {
         self.lock().keeper.answered(self.clock.now(), batch, result)
     }
 
-    /// Takes in what has changed, and returns whose leases are to be renewed at once.
+    /// Applies the changes, and returns whose leases are to be renewed now.
     fn take_changes(&self, keeper: &mut Keeper) -> Vec<Owner> {
-        let mut hastened = Vec::new();
-        self.asleep_until.store(LOOKING, Ordering::SeqCst);
+        let mut urgent = Vec::new();
+        self.asleep_until.store(READING, Ordering::SeqCst);
         for mut changes in self.changes.all() {
-            std::mem::take(&mut changes.gone).into_iter().for_each(|owner| keeper.forget(owner));
-            for (ByOwner(lease), admission) in std::mem::take(&mut changes.kept) {
-                keeper.keep(lease, admission);
+            std::mem::take(&mut changes.stopped).into_iter().for_each(|owner| keeper.stop(owner));
+            for (ByOwner(lease), admission) in std::mem::take(&mut changes.started) {
+                keeper.start(lease, admission);
             }
-            hastened.append(&mut changes.hastened);
+            urgent.append(&mut changes.urgent);
         }
-        hastened
+        urgent
     }
 
     /// How long the keeper sleeps unless it is woken.
@@ -170,7 +170,7 @@ impl RenewalQueue {
     }
 
     fn len(&self) -> usize {
-        self.changes.all().map(|changes| changes.kept.len()).sum::<usize>() + self.lock().keeper.len()
+        self.changes.all().map(|changes| changes.started.len()).sum::<usize>() + self.lock().keeper.len()
     }
 }
 
@@ -206,14 +206,14 @@ mod tests {
             Self { clock, queue, wakes }
         }
 
-        fn next(&self) -> Next {
+        fn next(&self) -> KeeperStep {
             self.queue.next(&mut self.queue.lock())
         }
 
         /// Admits a lease that was granted for this long a moment ago.
         fn keep(&self, lease: Arc<Lease>, valid_for: Duration) {
             let now = self.clock.now();
-            self.queue.keep(lease, Admission { at: now, asked_at: now, valid_for });
+            self.queue.start(lease, Admission { at: now, asked_at: now, valid_for });
         }
 
         /// Whether the keeper is woken for a lease that was granted for this long.
@@ -241,18 +241,18 @@ mod tests {
         for n in 0..100 {
             bench.keep(lease(n), TTL);
         }
-        (0..60).for_each(|n| bench.queue.forget(lease(n).owner));
-        assert!(matches!(bench.next(), Next::Sleep(_)));
-        bench.queue.forget(lease(70).owner);
+        (0..60).for_each(|n| bench.queue.stop(lease(n).owner));
+        assert!(matches!(bench.next(), KeeperStep::Sleep(_)));
+        bench.queue.stop(lease(70).owner);
         bench.clock.advance(TTL);
-        let Next::Send(batch) = bench.next() else { panic!("nothing was due") };
+        let KeeperStep::Send(batch) = bench.next() else { panic!("nothing was due") };
         assert_eq!(batch.leases.len(), 39);
         for _ in 0..39 {
-            assert!(matches!(bench.next(), Next::Lasts(_)));
+            assert!(matches!(bench.next(), KeeperStep::Lasts(_)));
         }
-        assert!(matches!(bench.next(), Next::Sleep(NAP_MAX)));
+        assert!(matches!(bench.next(), KeeperStep::Sleep(NAP_MAX)));
         bench.queue.end();
-        assert!(matches!(bench.next(), Next::End));
+        assert!(matches!(bench.next(), KeeperStep::End));
     }
 
     #[test]
@@ -262,9 +262,9 @@ mod tests {
         let later = Arc::new(Lease { tokens, ..Lease::clone(&lease(1)) });
         bench.keep(lease(1), TTL);
         bench.keep(later, TTL);
-        assert!(matches!(bench.next(), Next::Sleep(_)));
+        assert!(matches!(bench.next(), KeeperStep::Sleep(_)));
         bench.clock.advance(TTL);
-        let Next::Send(batch) = bench.next() else { panic!("nothing was due") };
+        let KeeperStep::Send(batch) = bench.next() else { panic!("nothing was due") };
         assert_eq!(batch.leases.iter().map(|lease| lease.tokens).collect::<Vec<_>>(), [tokens]);
     }
 
@@ -272,41 +272,41 @@ mod tests {
     fn a_hastened_renewal_wakes_the_keeper_and_is_sent_after_it_was_asked_for() {
         let bench = Bench::new();
         bench.keep(lease(1), TTL);
-        assert!(matches!(bench.next(), Next::Sleep(_)));
+        assert!(matches!(bench.next(), KeeperStep::Sleep(_)));
         bench.clock.advance(Duration::from_secs(1));
         let before = bench.wakes.load(Ordering::SeqCst);
-        bench.queue.hasten(lease(1).owner);
+        bench.queue.renew_now(lease(1).owner);
         assert_eq!(bench.wakes.load(Ordering::SeqCst), before + 1);
-        let Next::Send(batch) = bench.next() else { panic!("it was not sent") };
+        let KeeperStep::Send(batch) = bench.next() else { panic!("it was not sent") };
         assert_eq!((batch.asked_at, batch.leases.len()), (bench.clock.now(), 1));
-        bench.queue.forget(lease(1).owner);
-        bench.queue.hasten(lease(1).owner);
-        assert!(matches!(bench.next(), Next::Sleep(_)), "it is not renewed any more");
+        bench.queue.stop(lease(1).owner);
+        bench.queue.renew_now(lease(1).owner);
+        assert!(matches!(bench.next(), KeeperStep::Sleep(_)), "it is not renewed any more");
     }
 
     #[test]
     fn a_lease_that_lasts_is_reported_once_and_a_brief_one_never() {
         let bench = Bench::new();
         (1..=2).for_each(|n| bench.keep(lease(n), TTL));
-        assert!(matches!(bench.next(), Next::Sleep(nap) if nap == Duration::from_millis(500)));
+        assert!(matches!(bench.next(), KeeperStep::Sleep(nap) if nap == Duration::from_millis(500)));
         bench.clock.advance(Duration::from_millis(400));
-        assert!(matches!(bench.next(), Next::Sleep(_)));
-        bench.queue.forget(lease(1).owner);
+        assert!(matches!(bench.next(), KeeperStep::Sleep(_)));
+        bench.queue.stop(lease(1).owner);
         bench.clock.advance(Duration::from_millis(100));
-        let Next::Lasts(lasting) = bench.next() else { panic!("it is not reported") };
+        let KeeperStep::Lasts(lasting) = bench.next() else { panic!("it is not reported") };
         assert_eq!(lasting, lease(2));
         bench.clock.advance(Duration::from_secs(1));
-        assert!(matches!(bench.next(), Next::Sleep(NAP_MAX)));
+        assert!(matches!(bench.next(), KeeperStep::Sleep(NAP_MAX)));
     }
 
     #[test]
     fn only_what_may_be_due_before_it_looks_again_wakes_the_keeper() {
         let bench = Bench::new();
         assert!(bench.wakes_for(1, TTL), "it may be looking, and past this one");
-        assert!(matches!(bench.next(), Next::Sleep(nap) if nap == Duration::from_millis(500)));
+        assert!(matches!(bench.next(), KeeperStep::Sleep(nap) if nap == Duration::from_millis(500)));
         assert!(!bench.wakes_for(2, TTL));
         assert!(bench.wakes_for(3, Duration::from_secs(10)), "handed over, and due in 100 ms");
-        assert!(matches!(bench.next(), Next::Sleep(nap) if nap == Duration::from_millis(100)));
+        assert!(matches!(bench.next(), KeeperStep::Sleep(nap) if nap == Duration::from_millis(100)));
         assert!(!bench.wakes_for(4, Duration::from_secs(10)), "it looks by then");
     }
 }

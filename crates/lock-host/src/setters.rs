@@ -78,13 +78,13 @@ macro_rules! option_setters {
         /// like the others.
         ///
         /// So a reader joins other readers although a writer waits, and a request for one permit passes one for many. While such
-        /// requests go on, those who are passed may never be served. A lock that is held alone refuses this: its first waiter can
+        /// requests continue, the waiters that are passed may never be served. A lock that is held alone refuses this: its first waiter can
         /// always use what is free.
         pub fn barging(self) -> Self {
             self.set($crate::Setting::Fairness(::lock_core::Fairness::Barging))
         }
 
-        /// Waits behind all who came first, which is the default.
+        /// Waits behind all earlier waiters, which is the default.
         pub fn fair(self) -> Self {
             self.set($crate::Setting::Fairness(::lock_core::Fairness::Fair))
         }

@@ -8,16 +8,16 @@ use lock_core::station::{Action, Event, Input, Outcome, Output, Station, TurnId}
 use lock_core::{AcquireError, Backend, BackendError, Moment, Owner, Refusal, ReleaseRequest, Released};
 
 use crate::alarms::{Alarm, Ring};
+use crate::client_context::ClientContext;
 use crate::notifying_guard::NotifyingGuard;
 use crate::pending_events::PendingEvents;
-use crate::ports::Ports;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::traced::Acquisition;
 use crate::waiters::Waiters;
 
 /// How a facade runs the requests of stations. One for each client.
 pub trait Driver: Send + Sync + Sized + 'static {
-    /// Those who wait or hold at a site.
+    /// The waiters and holders at a site.
     type Waiters: Waiters;
 
     /// Has each action of a site's station run once, in the order of the outputs.
@@ -46,15 +46,15 @@ pub trait Driver: Send + Sync + Sized + 'static {
 
 /// A station together with the waiters and holders of this process.
 pub struct Site<D: Driver> {
-    ports: Arc<Ports<D>>,
+    context: Arc<ClientContext<D>>,
     inner: Mutex<Inner<D::Waiters>>,
-    /// What observers will be told, if there are any.
+    /// The events for observers, if there are any.
     events: Option<Arc<PendingEvents>>,
 }
 
-/// What the mutex of a site guards.
+/// The state behind the mutex of a site.
 pub struct Inner<W> {
-    /// Those who wait or hold here.
+    /// The waiters and holders here.
     pub waiters: W,
     station: Station,
     last_turn: TurnId,
@@ -67,36 +67,33 @@ pub type Locked<'a, D> = NotifyingGuard<'a, Inner<<D as Driver>::Waiters>>;
 
 impl<D: Driver> Site<D> {
     /// A site for a station, without turns.
-    pub fn new(ports: Arc<Ports<D>>, station: Station) -> Arc<Self> {
+    pub fn new(context: Arc<ClientContext<D>>, station: Station) -> Arc<Self> {
         let events =
-            ports.observers.clone().map(|observers| Arc::new(PendingEvents::new(station.name().clone(), observers)));
+            context.observers.clone().map(|observers| Arc::new(PendingEvents::new(station.name().clone(), observers)));
         let station = if events.is_some() { station.observed() } else { station };
         let inner = Mutex::new(Inner { waiters: D::Waiters::default(), station, last_turn: TurnId(0), alarm: None });
-        Arc::new(Self { ports, inner, events })
+        Arc::new(Self { context, inner, events })
     }
 
     /// What the stations of this client share.
-    pub fn ports(&self) -> &Ports<D> {
-        &self.ports
+    pub fn context(&self) -> &ClientContext<D> {
+        &self.context
     }
 
-    /// Locks the site. Nothing blocks for long while it is locked. When it is unlocked, observers are told what happened.
+    /// Locks the site. Nothing blocks for long while it is locked. When it is unlocked, observers are notified.
     pub fn lock(&self) -> Locked<'_, D> {
         NotifyingGuard::lock(&self.inner, self.events.as_deref())
     }
 
-    /// Gives an input of a waiter or holder to the station, and carries out its outputs.
+    /// Passes an input of a waiter or holder to the station, and carries out its outputs.
     ///
     /// If the station or the clock panics, only this station ends. Its waiters and holders get an error.
     pub fn feed(self: &Arc<Self>, inner: &mut Inner<D::Waiters>, input: Input) {
         if inner.station.is_broken() {
-            if let (Some(events), Input::Join(join) | Input::Adopt { join, .. }) = (&self.events, &input) {
-                events.extend([(Some(join.turn), Event::not_waited(events.lock(), Outcome::Closed))]);
-            }
             return self.break_off(inner);
         }
         let feed = |inner: &mut Inner<D::Waiters>| {
-            let now = self.ports.clock.now();
+            let now = self.context.clock.now();
             self.feed_unguarded(inner, now, input);
         };
         if catch_unwind(AssertUnwindSafe(|| feed(inner))).is_err() {
@@ -106,7 +103,7 @@ impl<D: Driver> Site<D> {
         }
     }
 
-    /// Gives an input from elsewhere to the station, and carries out its outputs without blocking for long.
+    /// Passes an input from elsewhere to the station, and carries out its outputs without blocking for long.
     pub fn handle(self: &Arc<Self>, input: Input) {
         let mut inner = self.lock();
         self.feed(&mut inner, input);
@@ -137,31 +134,31 @@ impl<D: Driver> Site<D> {
     }
 
     /// Why waiters still wait, if the store fails.
-    pub fn trouble(&self) -> Option<BackendError> {
-        self.look().station.trouble().cloned()
+    pub fn last_error(&self) -> Option<BackendError> {
+        self.lock_to_read().station.last_error().cloned()
     }
 
     /// Has the backend end its session, if a release has still been pending for too long. No site may be locked, because all of them
     /// get an event. A backend that panics is asked again after the next try of the release.
     pub fn end_session(&self, backend: &(impl Backend + ?Sized)) {
-        if self.look().station.must_end_session(self.ports.clock.now()) {
+        if self.lock_to_read().station.must_end_session(self.context.clock.now()) {
             _ = catch_unwind(AssertUnwindSafe(|| backend.end_session()));
         }
     }
 
-    /// Whether nothing is under way and there are no turns.
+    /// Whether nothing is in flight and there are no turns.
     pub fn is_idle(&self) -> bool {
-        let mut inner = self.look();
+        let mut inner = self.lock_to_read();
         inner.station.is_idle() && inner.waiters.turns().is_empty()
     }
 
     /// Whether the store may know this owner from the station.
     pub fn knows(&self, owner: Owner) -> bool {
-        self.look().station.knows(owner)
+        self.lock_to_read().station.knows(owner)
     }
 
-    /// Locks the site to look at it. Observers are told nothing afterwards: the map of the stations may be locked.
-    fn look(&self) -> MutexGuard<'_, Inner<D::Waiters>> {
+    /// Locks the site to read it. Observers are not notified afterwards: the map of the stations may be locked.
+    fn lock_to_read(&self) -> MutexGuard<'_, Inner<D::Waiters>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -182,8 +179,8 @@ impl<D: Driver> Site<D> {
     fn wake_by(self: &Arc<Self>, inner: &mut Inner<D::Waiters>, at: Moment) {
         if inner.alarm.is_none_or(|set| at < set.at()) {
             let this: Weak<dyn Ring> = Arc::<Self>::downgrade(self);
-            let earlier = inner.alarm.replace(self.ports.alarms.set(at, this));
-            earlier.into_iter().for_each(|alarm| self.ports.alarms.unset(alarm));
+            let earlier = inner.alarm.replace(self.context.alarms.set(at, this));
+            earlier.into_iter().for_each(|alarm| self.context.alarms.unset(alarm));
         }
     }
 
@@ -196,21 +193,23 @@ impl<D: Driver> Site<D> {
             Output::Ended { turn, result } => waiters.turns().end(turn, result),
             Output::Detached(turn) => waiters.turns().end(turn, Ok(Released::Released)),
             Output::Run(action) => D::run(self, waiters, action),
-            Output::StartRenewal { lease, admission } => self.ports.renewals.keep(lease, admission),
-            Output::RenewNow(owner) => self.ports.renewals.hasten(owner),
-            Output::StopRenewal(owner) => self.ports.renewals.forget(owner),
+            Output::StartRenewal { lease, admission } => self.context.renewals.start(lease, admission),
+            Output::RenewNow(owner) => self.context.renewals.renew_now(owner),
+            Output::StopRenewal(owner) => self.context.renewals.stop(owner),
             Output::EndSession => D::end_session(self),
         }
     }
 
-    /// Tells all waiters and holders that the station has ended.
+    /// Ends all waiters and holders of a station that has ended.
     fn break_off(&self, inner: &mut Inner<D::Waiters>) {
         inner.station.break_off();
+        self.events.iter().for_each(|events| events.extend(inner.station.take_events()));
         for (turn, owner) in inner.waiters.turns().open() {
             if let Some(owner) = owner {
-                self.ports.renewals.forget(owner);
+                self.context.renewals.stop(owner);
                 inner.waiters.turns().remove(turn);
             } else {
+                self.events.iter().for_each(|events| events.broken(turn));
                 inner.waiters.turns().refuse(turn, Refusal::Error(AcquireError::Closed));
             }
         }
@@ -238,13 +237,13 @@ impl<D: Driver> Ring for Site<D> {
 
 impl<D: Driver> Drop for Site<D> {
     fn drop(&mut self) {
-        self.look().alarm.into_iter().for_each(|alarm| self.ports.alarms.unset(alarm));
+        self.lock_to_read().alarm.into_iter().for_each(|alarm| self.context.alarms.unset(alarm));
     }
 }
 
 impl<D: Driver> fmt::Debug for Site<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Site").field("station", &self.look().station).finish_non_exhaustive()
+        f.debug_struct("Site").field("station", &self.lock_to_read().station).finish_non_exhaustive()
     }
 }
 

@@ -8,20 +8,20 @@ use lock_core::{
     Certainty, EventSink, Evidence, Heard, Lease, Listener, LockName, NameKind, Owner, ReleaseRequest, StoreEvent,
 };
 
+use crate::client_context::ClientContext;
 use crate::outage::Outage;
-use crate::ports::Ports;
 use crate::sharded::Sharded;
 use crate::site::{Driver, Site};
-use crate::sleepers::Sleepers;
 use crate::sync::Arc;
+use crate::wake_registry::WakeRegistry;
 
 /// The stations of a client. They are created on demand; idle ones that no lock refers to are dropped when there are many.
 pub struct Stations<D: Driver> {
-    ports: Arc<Ports<D>>,
+    context: Arc<ClientContext<D>>,
     floor: Floor,
     sites: Sharded<Sites<D>>,
-    /// Those who wait for what no station knows.
-    pub(crate) sleepers: Arc<Sleepers>,
+    /// The waiters for latches, which no station knows.
+    pub(crate) wake_registry: Arc<WakeRegistry>,
     pub(crate) outage: Outage,
     pub(crate) lasting: Outage,
 }
@@ -46,14 +46,14 @@ const STATIONS_KEPT: usize = 32;
 
 impl<D: Driver> Stations<D> {
     /// No stations yet.
-    pub fn new(ports: Ports<D>) -> Arc<Self> {
-        let (floor, sites, sleepers, outage, lasting) = Default::default();
-        Arc::new(Self { ports: Arc::new(ports), floor, sites, sleepers, outage, lasting })
+    pub fn new(context: ClientContext<D>) -> Arc<Self> {
+        let (floor, sites, wake_registry, outage, lasting) = Default::default();
+        Arc::new(Self { context: Arc::new(context), floor, sites, wake_registry, outage, lasting })
     }
 
     /// What they share.
-    pub fn ports(&self) -> &Ports<D> {
-        &self.ports
+    pub fn context(&self) -> &ClientContext<D> {
+        &self.context
     }
 
     /// Where the backend delivers events.
@@ -68,9 +68,9 @@ impl<D: Driver> Stations<D> {
             return Arc::clone(site);
         }
         sites.tidy();
-        let (policy, owners) = (Arc::clone(&self.ports.policy), Arc::clone(&self.ports.owners));
+        let (policy, owners) = (Arc::clone(&self.context.policy), Arc::clone(&self.context.owners));
         let station = Station::new(name.clone(), kind, policy, owners).sharing(&self.floor);
-        let site = Site::new(Arc::clone(&self.ports), station);
+        let site = Site::new(Arc::clone(&self.context), station);
         if sites.phase == Phase::Closed {
             site.close();
         }
@@ -99,7 +99,7 @@ impl<D: Driver> Stations<D> {
     /// Closes all stations, including later ones, and returns them.
     pub fn close(&self) -> Vec<Arc<Site<D>>> {
         self.sites.all().for_each(|mut sites| sites.phase = Phase::Closed);
-        self.sleepers.close();
+        self.wake_registry.close();
         let sites = self.all();
         sites.iter().for_each(|site| site.close());
         sites
@@ -122,12 +122,12 @@ impl<D: Driver> Listener for Stations<D> {
                 self.find_all(name)
             }
             StoreEvent::LatchChanged { name } => {
-                self.sleepers.wake(name);
+                self.wake_registry.wake(name);
                 return Heard::Taken;
             }
             StoreEvent::RecheckHolds => self.all(),
             StoreEvent::RecheckAll | _ => {
-                self.sleepers.wake_all();
+                self.wake_registry.wake_all();
                 self.all()
             }
         };
@@ -145,7 +145,7 @@ impl<D: Driver> Listener for Stations<D> {
             keep: None,
             evidence: Evidence::Nothing,
         };
-        self.ports.driver.release(request, self.ports.policy.within(terms.ttl));
+        self.context.driver.release(request, self.context.policy.within(terms.ttl));
     }
 }
 
@@ -166,7 +166,7 @@ impl<D: Driver> Sites<D> {
 
 impl<D: Driver> fmt::Debug for Stations<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stations").field("ports", &self.ports).finish_non_exhaustive()
+        f.debug_struct("Stations").field("context", &self.context).finish_non_exhaustive()
     }
 }
 

@@ -12,13 +12,13 @@ use lock_core::{
 
 use crate::clock::SharedClock;
 use crate::errors::{ChangeError, HoldError, Unchanged};
-use crate::inquiry::Inquiry;
+use crate::hold_call::HoldCall;
 use crate::kinds::{AnyKind, Exclusive, Permits};
 use crate::proof::Proof;
 use crate::site::{Driver, Locked, Site};
 use crate::stations::Stations;
 use crate::sync::Arc;
-use crate::waiters::{End, Verdict, Waiters};
+use crate::waiters::{End, TurnResult, Waiters};
 use crate::weak::WeakHeld;
 
 /// A turn of this process at a site. Dropping it leaves the wait queue, or ends the hold.
@@ -64,7 +64,7 @@ pub struct Held<D: Driver, M = Exclusive> {
 
 impl<D: Driver, M> Held<D, M> {
     pub(crate) fn new(turn: Turn<D>, hold: Arc<Hold>, stations: Arc<Stations<D>>) -> Self {
-        let proof = Proof::new(hold, SharedClock::clone(&stations.ports().clock));
+        let proof = Proof::new(hold, SharedClock::clone(&stations.context().clock));
         Self { turn, proof, stations, marker: PhantomData }
     }
 
@@ -104,7 +104,7 @@ impl<D: Driver, M> Held<D, M> {
         }
     }
 
-    /// Asks to go on in this mode. The turn is told the verdict, or is over if the hold is lost first.
+    /// Asks for another mode. The turn gets the result, or ends if the hold is lost first.
     pub fn change(&self, mode: Mode) -> Locked<'_, D> {
         let terms = Terms { mode, ttl: self.hold().lease().terms.ttl };
         let mut inner = self.site().lock();
@@ -114,16 +114,16 @@ impl<D: Driver, M> Held<D, M> {
         inner
     }
 
-    /// The outcome of that: the turn goes on under the new hold, or as before.
+    /// The outcome of that: the turn continues under the new hold, or as before.
     ///
     /// # Errors
     /// The guard that is left, and the reason.
     pub fn changed<N, G>(
         self,
-        verdict: Option<Verdict>,
+        result: Option<TurnResult>,
         guard: impl FnOnce(Self) -> G,
     ) -> Result<Held<D, N>, ChangeError<G>> {
-        let reason = match verdict {
+        let reason = match result {
             Some(Ok(hold)) => {
                 let Self { turn, proof, stations, .. } = self;
                 return Ok(Held { turn, proof: proof.under(hold), stations, marker: PhantomData });
@@ -140,7 +140,7 @@ impl<D: Driver, M> Held<D, M> {
     /// # Errors
     /// `Backend` if the store cannot replace leases.
     pub fn can_be_adopted(&self) -> Result<(), HoldError> {
-        Ok(self.site().ports().policy.store.check_ability(Ability::Replace)?)
+        Ok(self.site().context().policy.store.check_ability(Ability::Replace)?)
     }
 
     /// Ends the turn and leaves its lease at the store, if it could be renewed before.
@@ -186,8 +186,8 @@ impl<D: Driver, M> Held<D, M> {
     ///
     /// # Errors
     /// `Lost` if the hold has already ended.
-    pub fn inquire(&self) -> Result<Inquiry<'_, D>, Lost> {
-        Inquiry::new(self.site(), &self.proof)
+    pub fn hold_call(&self) -> Result<HoldCall<'_, D>, Lost> {
+        HoldCall::new(self.site(), &self.proof)
     }
 }
 
@@ -239,12 +239,12 @@ impl<D: Driver> Held<D, Permits> {
 }
 
 impl<D: Driver> Held<D, Exclusive> {
-    /// How the turn ends if the store is to keep the lock for this time after it.
+    /// The end of the turn after which the store keeps the lock for this time.
     ///
     /// # Errors
     /// `Unsupported` if the store cannot do that.
     pub fn keeping(&self, time: Duration) -> Result<Leaving, BackendError> {
-        let keep = self.site().ports().policy.store.keep(time)?;
+        let keep = self.site().context().policy.store.keep(time)?;
         Ok(Leaving { turn: self.turn.id, keep: Some(keep) })
     }
 
@@ -253,7 +253,7 @@ impl<D: Driver> Held<D, Exclusive> {
     /// # Errors
     /// `Unsupported` if the store cannot do that.
     pub fn keep_at_least(&self, time: Duration) -> Result<(), BackendError> {
-        let keep = self.site().ports().policy.store.keep(time)?;
+        let keep = self.site().context().policy.store.keep(time)?;
         self.site().keep_at_least(self.turn.id, keep);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Those who wait or hold at a site, and what each of them is told.
+//! The waiters and holders at a site, and the state of each turn.
 
 use std::mem;
 use std::task::Poll;
@@ -6,18 +6,18 @@ use std::task::Poll;
 use lock_core::station::{Action, ByTurn, ForWhom, Request, TurnId};
 use lock_core::{BackendError, Hold, Moment, Owner, Refusal, Released};
 
-use crate::sleepers::Wake;
 use crate::sync::Arc;
+use crate::wake_registry::Wake;
 
 /// The station's answer to a waiter, or to a holder that wants another mode.
-pub type Verdict = Result<Arc<Hold>, Refusal>;
+pub type TurnResult = Result<Arc<Hold>, Refusal>;
 
 /// The store's answer to the end of a hold; `None` if the hold had already been lost.
 pub type End = Option<Result<Released, BackendError>>;
 
-/// Those who wait or hold at a site, with what a facade keeps about them.
+/// The waiters and holders at a site, with what a facade knows of them.
 pub trait Waiters: Default + Send + 'static {
-    /// A task or a thread, for as long as its turn lasts. It is woken when there is something to hear.
+    /// A task or a thread, for as long as its turn lasts. It is woken when its state has changed.
     type Waiter: Wake + Default;
 
     /// The turns of this process.
@@ -29,58 +29,58 @@ pub trait Waiters: Default + Send + 'static {
     }
 }
 
-/// The turns of this process at a site. News of a turn that is not among them is ignored.
+/// The turns of this process at a site. A change of a turn that is not among them is ignored.
 pub struct Turns<W> {
     by_turn: ByTurn<Participant<W>>,
 }
 
 struct Participant<W> {
     waiter: W,
-    part: Part,
+    state: TurnState,
 }
 
-/// The part that a turn plays for the lock, up to what it has heard of it.
-enum Part {
+/// The state of a turn, including a result that its task or thread has not read yet.
+enum TurnState {
     Waits,
-    /// It holds, and has not heard of this hold.
+    /// It holds, and has not read this hold.
     Admitted(Arc<Hold>),
     /// It holds under the lease of this owner.
     Holds(Owner),
-    /// It holds as before, and has not heard why.
+    /// It holds as before, and has not read why.
     Unchanged(Box<(Owner, Refusal)>),
-    /// It holds until the store has answered. Its guard is gone, so that nobody will hear of the end.
+    /// It holds until the store has answered. Its guard is gone, so nobody will read the outcome.
     Abandoned(Owner),
-    /// It has not heard of the end.
+    /// It has not read the outcome.
     Ended(Result<Released, BackendError>),
-    /// It was refused: why, unless it has heard that.
+    /// It was refused: why, unless it has read that.
     Refused(Option<Box<Refusal>>),
 }
 
 impl<W: Wake + Default> Turns<W> {
     /// A turn begins to wait.
     pub(crate) fn wait(&mut self, turn: TurnId) {
-        self.by_turn.insert(turn, Participant { waiter: W::default(), part: Part::Waits });
+        self.by_turn.insert(turn, Participant { waiter: W::default(), state: TurnState::Waits });
     }
 
     /// The waiter has its turn.
     pub(crate) fn admit(&mut self, turn: TurnId, hold: Arc<Hold>) {
-        self.tell(turn, |_| Part::Admitted(hold));
+        self.update(turn, |_| TurnState::Admitted(hold));
     }
 
     /// The waiter is refused.
     pub(crate) fn refuse(&mut self, turn: TurnId, refusal: Refusal) {
-        self.tell(turn, |_| Part::Refused(Some(Box::new(refusal))));
+        self.update(turn, |_| TurnState::Refused(Some(Box::new(refusal))));
     }
 
-    /// The holder goes on under another hold, or as before.
-    pub(crate) fn replaced(&mut self, turn: TurnId, result: Verdict) {
-        self.tell(turn, |part| match (part, result) {
-            (Part::Abandoned(_), Ok(hold)) => Part::Abandoned(hold.lease().owner),
-            (abandoned @ Part::Abandoned(_), Err(_)) => abandoned,
-            (_, Ok(hold)) => Part::Admitted(hold),
-            (part, Err(refusal)) => match part.owner() {
-                Some(owner) => Part::Unchanged(Box::new((owner, refusal))),
-                None => part,
+    /// The holder continues under another hold, or as before.
+    pub(crate) fn replaced(&mut self, turn: TurnId, result: TurnResult) {
+        self.update(turn, |state| match (state, result) {
+            (TurnState::Abandoned(_), Ok(hold)) => TurnState::Abandoned(hold.lease().owner),
+            (abandoned @ TurnState::Abandoned(_), Err(_)) => abandoned,
+            (_, Ok(hold)) => TurnState::Admitted(hold),
+            (state, Err(refusal)) => match state.owner() {
+                Some(owner) => TurnState::Unchanged(Box::new((owner, refusal))),
+                None => state,
             },
         });
     }
@@ -88,91 +88,92 @@ impl<W: Wake + Default> Turns<W> {
     /// The holder's leaving was carried out, or failed for now.
     pub(crate) fn end(&mut self, turn: TurnId, result: Result<Released, BackendError>) {
         match self.by_turn.get(turn) {
-            Some(Participant { part: Part::Abandoned(_), .. }) => self.remove(turn),
-            Some(_) | None => self.tell(turn, |_| Part::Ended(result)),
+            Some(Participant { state: TurnState::Abandoned(_), .. }) => self.remove(turn),
+            Some(_) | None => self.update(turn, |_| TurnState::Ended(result)),
         }
     }
 
-    /// Gives a turn another part, and wakes it.
-    fn tell(&mut self, turn: TurnId, change: impl FnOnce(Part) -> Part) {
+    /// Changes the state of a turn, and wakes it.
+    fn update(&mut self, turn: TurnId, change: impl FnOnce(TurnState) -> TurnState) {
         if let Some(participant) = self.by_turn.get_mut(turn) {
-            participant.part = change(mem::replace(&mut participant.part, Part::Waits));
+            participant.state = change(mem::replace(&mut participant.state, TurnState::Waits));
             participant.waiter.wake();
         }
     }
 
-    /// Takes out a turn that is over: it will not be told anything.
+    /// Removes a turn that has ended, and wakes it.
     pub(crate) fn remove(&mut self, turn: TurnId) {
         self.by_turn.remove(turn).into_iter().for_each(|participant| participant.waiter.wake());
     }
 
-    /// Nobody will hear of this turn from now on.
+    /// Detaches a turn from its task or thread: its outcome is discarded.
     pub(crate) fn abandon(&mut self, turn: TurnId) {
         if self.poll_end(turn).is_pending()
             && let Some(participant) = self.by_turn.get_mut(turn)
         {
-            let part = mem::replace(&mut participant.part, Part::Waits);
-            participant.part = part.owner().map_or(part, Part::Abandoned);
+            let state = mem::replace(&mut participant.state, TurnState::Waits);
+            participant.state = state.owner().map_or(state, TurnState::Abandoned);
         }
     }
 
-    /// Whether somebody will hear of the end of this turn.
+    /// Whether somebody will read the outcome of this turn.
     pub(crate) fn is_awaited(&self, turn: TurnId) -> bool {
-        self.by_turn.get(turn).is_some_and(|participant| !matches!(participant.part, Part::Abandoned(_)))
+        self.by_turn.get(turn).is_some_and(|participant| !matches!(participant.state, TurnState::Abandoned(_)))
     }
 
     /// Whether a turn still waits or holds.
     pub(crate) fn is_open(&self, turn: TurnId) -> bool {
-        self.by_turn
-            .get(turn)
-            .is_some_and(|participant| matches!(participant.part, Part::Waits) || participant.part.owner().is_some())
+        self.by_turn.get(turn).is_some_and(|participant| {
+            matches!(participant.state, TurnState::Waits) || participant.state.owner().is_some()
+        })
     }
 
-    /// Whether the turn has ended or has news that it has not read.
-    pub fn has_news(&self, turn: TurnId) -> bool {
-        let has_none = |part: &Part| matches!(part, Part::Waits | Part::Holds(_) | Part::Abandoned(_));
-        self.by_turn.get(turn).is_none_or(|participant| !has_none(&participant.part))
+    /// Whether the turn has ended, or has a result that was not read.
+    pub fn has_update(&self, turn: TurnId) -> bool {
+        let has_none =
+            |state: &TurnState| matches!(state, TurnState::Waits | TurnState::Holds(_) | TurnState::Abandoned(_));
+        self.by_turn.get(turn).is_none_or(|participant| !has_none(&participant.state))
     }
 
-    /// The verdict on a turn, once it was told; `None` if the turn ends without one.
-    pub fn poll_verdict(&mut self, turn: TurnId) -> Poll<Option<Verdict>> {
+    /// The result of a turn, once; `None` if the turn ends without one.
+    pub fn poll_result(&mut self, turn: TurnId) -> Poll<Option<TurnResult>> {
         let Some(participant) = self.by_turn.get_mut(turn) else { return Poll::Ready(None) };
-        match mem::replace(&mut participant.part, Part::Waits) {
-            Part::Admitted(hold) => {
-                participant.part = Part::Holds(hold.lease().owner);
+        match mem::replace(&mut participant.state, TurnState::Waits) {
+            TurnState::Admitted(hold) => {
+                participant.state = TurnState::Holds(hold.lease().owner);
                 Poll::Ready(Some(Ok(hold)))
             }
-            Part::Unchanged(told) => {
-                let (owner, refusal) = *told;
-                participant.part = Part::Holds(owner);
+            TurnState::Unchanged(unread) => {
+                let (owner, refusal) = *unread;
+                participant.state = TurnState::Holds(owner);
                 Poll::Ready(Some(Err(refusal)))
             }
-            Part::Refused(refusal) => {
-                participant.part = Part::Refused(None);
+            TurnState::Refused(refusal) => {
+                participant.state = TurnState::Refused(None);
                 Poll::Ready(refusal.map(|refusal| Err(*refusal)))
             }
-            other @ (Part::Waits | Part::Holds(_) | Part::Abandoned(_)) => {
-                participant.part = other;
+            other @ (TurnState::Waits | TurnState::Holds(_) | TurnState::Abandoned(_)) => {
+                participant.state = other;
                 Poll::Pending
             }
-            ended @ Part::Ended(_) => {
-                participant.part = ended;
+            ended @ TurnState::Ended(_) => {
+                participant.state = ended;
                 Poll::Ready(None)
             }
         }
     }
 
-    /// The end of a turn that leaves, once it was told. Then it is not among these turns any more.
+    /// The outcome of a turn that leaves. Then it is not among these turns any more.
     pub fn poll_end(&mut self, turn: TurnId) -> Poll<End> {
         let Some(participant) = self.by_turn.get(turn) else { return Poll::Ready(None) };
-        if participant.part.owner().is_some() {
+        if participant.state.owner().is_some() {
             return Poll::Pending;
         }
         let ended = self.by_turn.remove(turn);
-        Poll::Ready(ended.and_then(|participant| match participant.part {
-            Part::Ended(result) => Some(result),
-            Part::Waits | Part::Refused(_) => None,
-            Part::Admitted(_) | Part::Holds(_) | Part::Unchanged(_) | Part::Abandoned(_) => None,
+        Poll::Ready(ended.and_then(|participant| match participant.state {
+            TurnState::Ended(result) => Some(result),
+            TurnState::Waits | TurnState::Refused(_) => None,
+            TurnState::Admitted(_) | TurnState::Holds(_) | TurnState::Unchanged(_) | TurnState::Abandoned(_) => None,
         }))
     }
 
@@ -183,19 +184,19 @@ impl<W: Wake + Default> Turns<W> {
 
     /// Whether this turn waits for the answer to an action: a claim, a change of its hold, or its release.
     pub fn is_for(&self, turn: TurnId, action: &Action) -> bool {
-        self.by_turn.get(turn).is_some_and(|participant| participant.part.waits_for(turn, action))
+        self.by_turn.get(turn).is_some_and(|participant| participant.state.waits_for(turn, action))
     }
 
     /// The turns that wait for the answer to an action, with their tasks or threads.
     pub fn for_whom(&self, action: &Action) -> impl Iterator<Item = (TurnId, &W)> {
-        let these = self.by_turn.iter().filter(|(turn, participant)| participant.part.waits_for(*turn, action));
+        let these = self.by_turn.iter().filter(|(turn, participant)| participant.state.waits_for(*turn, action));
         these.map(|(turn, participant)| (turn, &participant.waiter))
     }
 
     /// All turns that wait or hold, with the owners of the leases of those that were admitted.
     pub(crate) fn open(&self) -> Vec<(TurnId, Option<Owner>)> {
         let these = self.by_turn.iter().filter(|(turn, _)| self.is_open(*turn));
-        these.map(|(turn, participant)| (turn, participant.part.owner())).collect()
+        these.map(|(turn, participant)| (turn, participant.state.owner())).collect()
     }
 
     /// How many turns there are.
@@ -215,18 +216,18 @@ impl<W> Default for Turns<W> {
     }
 }
 
-impl Part {
-    /// The owner of the lease that a turn of this part holds under.
+impl TurnState {
+    /// The owner of the lease that a turn in this state holds under.
     fn owner(&self) -> Option<Owner> {
         match self {
             Self::Admitted(hold) => Some(hold.lease().owner),
             Self::Holds(owner) | Self::Abandoned(owner) => Some(*owner),
-            Self::Unchanged(told) => Some(told.0),
+            Self::Unchanged(unread) => Some(unread.0),
             Self::Waits | Self::Ended(_) | Self::Refused(_) => None,
         }
     }
 
-    /// Whether a turn of this part waits for the answer to an action.
+    /// Whether a turn in this state waits for the answer to an action.
     fn waits_for(&self, turn: TurnId, action: &Action) -> bool {
         let is_its_own = match action.for_whom {
             ForWhom::Turn(whose) => whose == turn,
@@ -268,10 +269,10 @@ mod tests {
     fn holding() -> Turns<Ear> {
         let mut turns = Turns::default();
         turns.wait(TURN);
-        assert!(turns.poll_verdict(TURN).is_pending());
+        assert!(turns.poll_result(TURN).is_pending());
         turns.admit(TURN, hold(1));
-        assert!(matches!(turns.poll_verdict(TURN), Poll::Ready(Some(Ok(_)))));
-        assert!(turns.poll_verdict(TURN).is_pending(), "a verdict is heard once");
+        assert!(matches!(turns.poll_result(TURN), Poll::Ready(Some(Ok(_)))));
+        assert!(turns.poll_result(TURN).is_pending(), "a result is read once");
         turns
     }
 
@@ -286,7 +287,7 @@ mod tests {
         let mut turns = holding();
         turns.remove(TURN);
         assert_eq!(turns.poll_end(TURN), Poll::Ready(None));
-        assert!(matches!(turns.poll_verdict(TURN), Poll::Ready(None)));
+        assert!(matches!(turns.poll_result(TURN), Poll::Ready(None)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What sees the end of a hold and does not keep it.
+//! A weak handle of a hold: sees its end without keeping it.
 
 use std::fmt;
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl<D: Driver> WeakHeld<D> {
     /// How much longer the hold lasts unless it is renewed; `None` once it was lost, or its guard has ended it. At the deadline
     /// this ticks the station, so that the hold is lost even if the alarms are late.
     pub fn remaining(&self, site: &Arc<Site<D>>) -> Option<Duration> {
-        let remaining = || self.hold().remaining(site.ports().clock.now());
+        let remaining = || self.hold().remaining(site.context().clock.now());
         if !self.has_ended() && remaining().is_zero() {
             site.handle(Input::Tick);
         }

@@ -14,7 +14,7 @@ mod election;
 mod job;
 #[path = "nonblocking/kit.rs"]
 mod kit;
-mod own;
+mod loss_and_leaders;
 mod reentrant;
 #[path = "nonblocking/run.rs"]
 mod run;

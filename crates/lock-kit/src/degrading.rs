@@ -9,7 +9,7 @@ use lock_core::{
 };
 use lock_host::{CancelToken, Member, Proof, Setting};
 
-use crate::process::Place;
+use crate::process_lock::LocalWaiter;
 
 /// A change of the options of such a lock: it cannot wait for its store as well.
 pub(crate) fn checked(mut setting: Setting) -> Setting {
@@ -24,12 +24,12 @@ pub(crate) fn checked(mut setting: Setting) -> Setting {
 
 /// One call that asks for such a lock.
 #[derive(Debug)]
-pub(crate) struct Wish {
+pub(crate) struct DegradingCall {
     lock: Member,
     since: Moment,
 }
 
-impl Wish {
+impl DegradingCall {
     /// Its wait begins now.
     pub(crate) fn new(lock: Member) -> Self {
         let since = lock.clock.now();
@@ -37,12 +37,12 @@ impl Wish {
     }
 
     /// Joins the line of this process, whose first one may ask the store.
-    pub(crate) fn join(&self) -> Place {
-        Place::join(&self.lock)
+    pub(crate) fn join(&self) -> LocalWaiter {
+        LocalWaiter::join(&self.lock)
     }
 
-    /// What a try at the store came to; `None` if the lock is held. If the store is away, all who use such locks of the client believe
-    /// that for a while.
+    /// The outcome of a try at the store; `None` if the lock is held. If the store is away, all users of such locks of the client
+    /// believe that for a while.
     ///
     /// # Errors
     /// Those that do not say that the store is away.
@@ -63,17 +63,17 @@ impl Wish {
         }
     }
 
-    /// What a caller of the client found a moment ago, if the store was away. Otherwise this call is to ask.
+    /// The error that a caller of the client got a moment ago, if the store was away. Otherwise this call is to ask.
     pub(crate) fn known_away(&self) -> Option<BackendError> {
         self.lock.lasting.believed(self.lock.clock.now())
     }
 
     /// The wait is over, and others of this process came before. `None` if the store has to be asked: nobody is known to hold the
     /// lock, and the store is not known to be away.
-    pub(crate) fn over_in_line(&self, place: &Place) -> Option<AcquireError> {
+    pub(crate) fn timed_out_in_queue(&self, waiter: &LocalWaiter) -> Option<AcquireError> {
         match self.lock.lasting.known(self.lock.clock.now()) {
             Some(error) => Some(error.into()),
-            None => place.is_held().then(|| self.timed_out(None)),
+            None => waiter.is_held().then(|| self.timed_out(None)),
         }
     }
 
@@ -86,7 +86,7 @@ impl Wish {
         self.lock.clock.now().since(self.since)
     }
 
-    /// What ends the wait early.
+    /// The token that ends the wait early.
     pub(crate) fn cancel(&self) -> Option<&CancelToken> {
         self.lock.cancel.as_ref()
     }
@@ -118,7 +118,7 @@ impl Wish {
         }
     }
 
-    /// What a call holds after this outcome. `report` tells the observers of a lock of this process.
+    /// The hold of a call after this outcome. `report` notifies observers of a lock of this process.
     pub(crate) fn held<G>(
         &self,
         outcome: Result<G, BackendError>,
@@ -134,17 +134,17 @@ impl Wish {
     }
 }
 
-/// Whom a guard excludes.
+/// The scope in which a guard excludes others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// All who use the lock at its store.
+    /// All users of the lock at its store.
     Store,
     /// Only those of this process that acquire the lock with `degrading`: the store was away. Other processes may hold the lock at
     /// the same time.
     Process,
 }
 
-/// What is held: the lock at its store, or one of this process. What a guard of such a lock derefs to.
+/// The hold of a degrading lock: at its store, or of this process. Its guards deref to it.
 #[derive(Debug)]
 pub struct Scoped<G>(Holding<G>);
 
@@ -159,7 +159,7 @@ impl<G> Scoped<G> {
         Self(Holding::AtStore(guard))
     }
 
-    /// Whom this guard excludes. That never changes: a guard of this process stays one when the store is back.
+    /// The scope of this guard. It never changes: a guard of this process stays one when the store is back.
     pub fn scope(&self) -> Scope {
         match self.0 {
             Holding::AtStore(_) => Scope::Store,

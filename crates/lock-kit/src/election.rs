@@ -12,23 +12,23 @@ use lock_host::{HoldError, LockOptions, Proof, Setting};
 
 use crate::errors::{LeadershipLost, ObserveError};
 
-/// How often an observer looks. Chosen: a look costs a request, and who leads is out of date as soon as it was read.
+/// How often an observer polls. Chosen: a poll costs a request, and who leads is out of date as soon as it was read.
 const PACE_DEFAULT: Duration = Duration::from_secs(1);
 /// A pace that is set is at least this, so that an observer is no load on the store.
 const PACE_MIN: Duration = Duration::from_millis(10);
-/// How long a look may take.
-pub(crate) const LOOK_WITHIN: Duration = Duration::from_secs(1);
+/// How long a poll may take.
+pub(crate) const READ_WITHIN: Duration = Duration::from_secs(1);
 
 /// How to campaign and to observe.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ElectionPlan {
     pub(crate) name: String,
     pub(crate) options: LockOptions,
     pub(crate) grace: Option<Duration>,
     pub(crate) pace: Duration,
 }
 
-impl Plan {
+impl ElectionPlan {
     pub(crate) fn new(name: &str) -> Self {
         Self { name: name.to_owned(), options: candidate(LockOptions::default()), grace: None, pace: PACE_DEFAULT }
     }
@@ -118,7 +118,7 @@ impl<G: Deref<Target = Proof>> Leading<G> {
     }
 }
 
-/// What follows when the work of a leader has ended: `said` is what it returned, unless it was stopped; `led` whether it led
+/// The consequence of the end of a leader's work: `said` is what it returned, unless it was stopped; `led` whether it led
 /// to the end.
 pub(crate) fn follows<T>(
     said: Option<ControlFlow<T>>,
@@ -134,7 +134,7 @@ pub(crate) fn follows<T>(
     })
 }
 
-/// Who was seen to lead.
+/// The leader, as it was last seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leader {
@@ -155,16 +155,16 @@ impl Leader {
     }
 }
 
-/// What an observer has seen: only the last state is kept.
+/// The last state that an observer has seen.
 #[derive(Debug, Default)]
-pub(crate) struct Sight {
+pub(crate) struct LeaderView {
     pub(crate) leader: Option<Leader>,
     has_seen: bool,
 }
 
-impl Sight {
-    /// Takes in what a look has found. True if that is new.
-    pub(crate) fn takes(&mut self, entry: Option<Entry>) -> bool {
+impl LeaderView {
+    /// Records the result of a poll. True if that is new.
+    pub(crate) fn update(&mut self, entry: Option<Entry>) -> bool {
         let leader = entry.map(|entry| Leader { holder: entry.holder });
         let is_new = !std::mem::replace(&mut self.has_seen, true) || self.leader != leader;
         self.leader = leader;
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_sight_tells_each_state_once() {
-        let mut sight = Sight::default();
+        let mut view = LeaderView::default();
         let seen = |token| {
             let holder = Holder::Leasehold {
                 tokens: TokenRange::above(token, Width::ONE).unwrap(),
@@ -259,25 +259,25 @@ mod tests {
             };
             Some(Entry::exclusive("a".parse().unwrap(), holder, None, 0))
         };
-        assert_eq!([sight.takes(None), sight.takes(None)], [true, false]);
-        assert_eq!([sight.takes(seen(6)), sight.takes(seen(6)), sight.takes(seen(7))], [true, false, true]);
-        assert_eq!(sight.leader.as_ref().and_then(Leader::term).map(FencingToken::get), Some(8));
-        assert!(sight.takes(None) && sight.leader.is_none());
+        assert_eq!([view.update(None), view.update(None)], [true, false]);
+        assert_eq!([view.update(seen(6)), view.update(seen(6)), view.update(seen(7))], [true, false, true]);
+        assert_eq!(view.leader.as_ref().and_then(Leader::term).map(FencingToken::get), Some(8));
+        assert!(view.update(None) && view.leader.is_none());
     }
 
     #[test]
     fn what_cannot_be_is_refused_before_anything_is_sent() {
         let store = Capabilities::new("test", Waiting::Poll, Durability::Process);
-        let refusal = |plan: Plan| plan.budget(&store).unwrap_err().to_string();
+        let refusal = |plan: ElectionPlan| plan.budget(&store).unwrap_err().to_string();
         let brief = store.with_lease_max(Some(Ttl::new(SECOND).unwrap()));
-        let told = Plan::new("a").budget(&brief).unwrap_err().to_string();
+        let told = ElectionPlan::new("a").budget(&brief).unwrap_err().to_string();
         assert!(told.contains("test keeps it no longer") && told.contains("a longer session"), "{told}");
-        assert_eq!(Plan::new("a").options.on_unavailable, OnUnavailable::Wait, "a campaign outlasts an outage");
-        let short = Plan { options: LockOptions::default().ttl(SECOND), ..Plan::new("a") };
+        assert_eq!(ElectionPlan::new("a").options.on_unavailable, OnUnavailable::Wait, "a campaign outlasts an outage");
+        let short = ElectionPlan { options: LockOptions::default().ttl(SECOND), ..ElectionPlan::new("a") };
         assert!(refusal(short).contains("give a ttl of "), "too short to step down");
-        let zero = Plan { options: LockOptions::default().ttl(Duration::ZERO), ..Plan::new("a") };
+        let zero = ElectionPlan { options: LockOptions::default().ttl(Duration::ZERO), ..ElectionPlan::new("a") };
         assert!(refusal(zero).contains("ttl"));
-        let mut plan = Plan { grace: Some(25 * SECOND), ..Plan::new("a") };
+        let mut plan = ElectionPlan { grace: Some(25 * SECOND), ..ElectionPlan::new("a") };
         assert!(refusal(plan.clone()).contains("a shorter grace"));
         plan.set_pace(Duration::ZERO);
         assert_eq!(plan.pace, PACE_MIN);

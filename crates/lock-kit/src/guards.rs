@@ -10,7 +10,7 @@ use lock_host::Proof;
 #[derive(Debug)]
 pub struct Guards<G> {
     held: Stack<G>,
-    /// Where each lock of the list is among those that are held.
+    /// The index of each lock of the list among the held ones.
     listed: Vec<usize>,
 }
 

@@ -8,25 +8,25 @@ use lock_core::{
 };
 use lock_host::{HoldError, LockOptions};
 
-use crate::earlier::Earlier;
-use crate::first::First;
+use crate::earlier_slots::EarlierSlots;
+use crate::first_slot::FirstSlot;
 use crate::outcome::{SkipReason, Skipped};
 use crate::slot::{Mark, Slot};
-use crate::taken::Taken;
+use crate::taken_slot::TakenSlot;
 
 /// How a job is to run.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct JobPlan {
     name: String,
     pub(crate) options: LockOptions,
     pub(crate) slot: Option<Slot>,
     pub(crate) at_least: Duration,
     pub(crate) retain: Duration,
     pub(crate) crashed: Crashed,
-    pub(crate) earlier: Option<Earlier>,
+    pub(crate) earlier: Option<EarlierSlots>,
 }
 
-/// What a slot counts as whose run has crashed.
+/// Whether a crashed run counts as done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Crashed {
     /// As one that has run: it is marked before the work begins.
@@ -35,19 +35,19 @@ pub(crate) enum Crashed {
     HasNotRun,
 }
 
-/// Why the lease of a slot that was marked ends early, for those who watch.
+/// Why the lease of a slot that was marked ends early, for observers.
 pub(crate) const FREED_WHY: &str = "its run failed";
 
-/// What work has come to that ended under the lock.
+/// The outcome of work that ended under the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Work {
+pub(crate) enum WorkOutcome {
     /// It is done.
     Done,
     /// It failed, and is to be done again.
     Failed,
 }
 
-impl Work {
+impl WorkOutcome {
     /// Work that says whether it failed.
     pub(crate) fn of<T, E>(result: &Result<T, E>) -> Self {
         if result.is_ok() { Self::Done } else { Self::Failed }
@@ -56,12 +56,12 @@ impl Work {
 
 /// The options of a lock, and its name.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct LockRequest {
     pub(crate) name: String,
     pub(crate) options: LockOptions,
 }
 
-impl Plan {
+impl JobPlan {
     pub(crate) fn new(name: &str) -> Self {
         let options = LockOptions::default();
         let (at_least, retain) = (Duration::ZERO, Mark::RETAIN);
@@ -69,15 +69,15 @@ impl Plan {
         Self { name: name.to_owned(), options, slot, at_least, retain, crashed, earlier }
     }
 
-    /// What is acquired while the job runs.
-    pub(crate) fn job(&self) -> Wanted {
+    /// The lock that is acquired while the job runs.
+    pub(crate) fn job(&self) -> LockRequest {
         let mut options = self.options.clone();
         // A schedule calls again, so a job does not wait.
         options.wait.get_or_insert(Duration::ZERO);
         if let Some(slot) = self.slot {
             options.why = slot.why(&options.why);
         }
-        Wanted { name: self.name.clone(), options }
+        LockRequest { name: self.name.clone(), options }
     }
 
     /// The slot, what marks it, and for how long it is kept; `None` for a job without slots. Checks all that can be checked
@@ -86,7 +86,7 @@ impl Plan {
         &self,
         now: SystemTime,
         store: &Capabilities,
-    ) -> Result<Option<(Slot, Wanted, Duration)>, AcquireError> {
+    ) -> Result<Option<(Slot, LockRequest, Duration)>, AcquireError> {
         self.check()?;
         if self.slot.is_some() || !self.at_least.is_zero() {
             store.check_ability(Ability::Keep)?;
@@ -97,7 +97,7 @@ impl Plan {
         let mut options = self.options.clone();
         options.max_hold = None;
         options.ttl = Mark::ttl_while_held(options.ttl);
-        Ok(Some((slot, Wanted { name, options }, keep)))
+        Ok(Some((slot, LockRequest { name, options }, keep)))
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -131,15 +131,15 @@ impl Plan {
         Mark::of_first(&self.name).name.parse()
     }
 
-    /// What remembers that this was the first slot that the job has run.
-    pub(crate) fn remembers(&self, first: First) -> (Wanted, Duration) {
+    /// The lock that remembers the first slot that the job has run.
+    pub(crate) fn remembers(&self, first: FirstSlot) -> (LockRequest, Duration) {
         let Mark { name, keep } = Mark::of_first(&self.name);
-        (Wanted { name, options: LockOptions::default().why(first.why()) }, keep)
+        (LockRequest { name, options: LockOptions::default().why(first.why()) }, keep)
     }
 
     /// The slot was taken by somebody, of whom the store may show more.
-    pub(crate) fn taken(&self, slot: Slot, by: Option<Holder>) -> Taken {
-        Taken { job: self.name.clone(), slot, at_least: self.at_least, by }
+    pub(crate) fn taken(&self, slot: Slot, by: Option<Holder>) -> TakenSlot {
+        TakenSlot { job: self.name.clone(), slot, at_least: self.at_least, by }
     }
 
     /// Has the lock of the job kept for `at_least`, if that is set.
@@ -172,7 +172,7 @@ pub(crate) struct Marked {
     pub(crate) token: FencingToken,
 }
 
-/// The error of a store that cannot show its locks, for a job that has to look at them.
+/// The error of a store that cannot show its locks, for a job that has to read them.
 pub(crate) fn unseen(store: &Capabilities) -> AcquireError {
     let message = format!("{} cannot show its locks, as earlier slots and slots that are freed need", store.backend);
     BackendError::new(store.backend, Operation::Inspect, ErrorKind::Unsupported, Effect::None, message).into()
@@ -207,11 +207,12 @@ mod tests {
     /// A run that is to take as long as it may is no mistake.
     #[test]
     fn at_least_may_be_max_hold() {
-        let plan = Plan { at_least: HOUR, options: LockOptions::default().max_hold(HOUR), ..Plan::new("nightly") };
+        let plan =
+            JobPlan { at_least: HOUR, options: LockOptions::default().max_hold(HOUR), ..JobPlan::new("nightly") };
         assert_eq!(plan.check(), Ok(()));
     }
 
-    /// The lock may be lost after the last look at it: only the release tells.
+    /// The lock may be lost after the last check: only the release tells.
     #[test]
     fn work_whose_lock_was_lost_before_the_release_does_not_count() {
         let (name, token) = ("nightly".parse().unwrap(), FencingToken::new(7).unwrap());
@@ -227,7 +228,7 @@ mod tests {
     fn the_mark_of_a_slot_is_not_limited_by_max_hold() {
         let now = SystemTime::UNIX_EPOCH + HOUR;
         let options = LockOptions::default().max_hold(Duration::from_millis(100)).wait(HOUR);
-        let plan = Plan { slot: Some(Slot::at(now).unwrap()), options, ..Plan::new("nightly") };
+        let plan = JobPlan { slot: Some(Slot::at(now).unwrap()), options, ..JobPlan::new("nightly") };
         let (_, mark, _) = plan.mark(now, &able()).unwrap().unwrap();
         assert_eq!(mark.options.max_hold, None);
         assert_eq!(plan.job().options.max_hold, Some(Duration::from_millis(100)));
@@ -236,22 +237,23 @@ mod tests {
     #[test]
     fn bad_plans_are_refused_before_anything_is_sent() {
         let now = SystemTime::now();
-        let refusal = |plan: Plan| plan.mark(now, &able()).unwrap_err().to_string();
+        let refusal = |plan: JobPlan| plan.mark(now, &able()).unwrap_err().to_string();
         let options = LockOptions::default().max_hold(HOUR);
-        let error = refusal(Plan { options, at_least: 2 * HOUR, ..Plan::new("nightly") });
+        let error = refusal(JobPlan { options, at_least: 2 * HOUR, ..JobPlan::new("nightly") });
         assert!(error.contains("at_least \"2h\"") && error.contains("max_hold, which is 1h"), "{error}");
         let slot = Some("2001-01-01".parse().unwrap());
-        let error = refusal(Plan { slot, ..Plan::new("nightly") });
+        let error = refusal(JobPlan { slot, ..JobPlan::new("nightly") });
         assert!(error.contains("older than 7days"), "{error}");
-        assert!(refusal(Plan::new(" ")).contains("lock name"));
+        assert!(refusal(JobPlan::new(" ")).contains("lock name"));
     }
 
     #[test]
     fn only_what_has_to_be_kept_needs_a_store_that_can() {
         let now = SystemTime::now();
         let slot = Some(Slot::at(SystemTime::UNIX_EPOCH + Duration::from_secs(u64::from(u32::MAX))).unwrap());
-        assert!(Plan::new("nightly").mark(now, &store()).unwrap().is_none());
-        for plan in [Plan { slot, ..Plan::new("nightly") }, Plan { at_least: HOUR, ..Plan::new("nightly") }] {
+        assert!(JobPlan::new("nightly").mark(now, &store()).unwrap().is_none());
+        for plan in [JobPlan { slot, ..JobPlan::new("nightly") }, JobPlan { at_least: HOUR, ..JobPlan::new("nightly") }]
+        {
             let Err(AcquireError::Backend(error)) = plan.mark(now, &store()) else { panic!("it was accepted") };
             assert_eq!(error.kind(), ErrorKind::Unsupported);
             assert!(plan.mark(now, &able()).is_ok());

@@ -1,15 +1,15 @@
-//! What locks are used for, composed from the locks of a client: several locks at once, re-entrant locks, locks that degrade to
+//! Uses of locks, composed from the locks of a client: several locks at once, re-entrant locks, locks that degrade to
 //! one of this process, jobs, elections, and values that are computed once.
 //!
-//! Nothing here is known to a store. The policy is the same in both facades. What waits is in `nonblocking`, whose files are compiled
-//! for `blocking` as well, and what is different in each of the two in its `own`, `cache` and `waiting`. Import the trait `Kit` of one of them to call its methods on a client.
+//! Nothing here is known to a store. The policy is the same in both facades. Code that waits is in `nonblocking`, whose files are compiled
+//! for `blocking` as well; each of the two has its own `loss_and_leaders`, `cache` and `waiting`. Import the trait `Kit` of one of them to call its methods on a client.
 //!
 //! - Several locks at once: `set` (which order, how long), `guards` (what is held), and `all` of each facade.
 //! - A lock that the thread which holds it can acquire again: `reentrant` of `blocking`.
-//! - Jobs: `slot` (what a run is for), `earlier` (slots that nobody has run), `first` (since when the job runs), `job` (what is acquired and
-//!   kept), `outcome`, `taken` (what a store shows of a slot), and `job` and `run` (a job that has begun) of each facade.
+//! - Jobs: `slot` (what a run is for), `earlier_slots` (that nobody has run), `first_slot` (since when the job runs), `job` (what is acquired
+//!   and kept), `outcome`, `taken_slot` (why a slot is taken), and `job` and `run` (a job that has begun) of each facade.
 //! - Elections: `election` (when a leader steps down, who is seen to lead), and `election` of each facade.
-//! - A lock that degrades to one of this process while the store is away: `process` (the locks of this process), `degrading`
+//! - A lock that degrades to one of this process while the store is away: `process_lock` (a lock of this process), `degrading`
 //!   (when, and what a guard knows), and `degrading` of each facade.
 //! - Values that are computed once: `single_flight` (what is cached and for how long), and `single_flight` of each facade.
 //! - `errors`.
@@ -23,20 +23,20 @@
 #[cfg_attr(feature = "async", expect(clippy::duplicate_mod, reason = "one source is compiled in both forms"))]
 pub mod blocking;
 mod degrading;
-mod earlier;
+mod earlier_slots;
 mod election;
 mod errors;
-mod first;
+mod first_slot;
 mod guards;
 mod job;
 #[cfg(feature = "async")]
 pub mod nonblocking;
 mod outcome;
-mod process;
+mod process_lock;
 mod set;
 mod single_flight;
 mod slot;
-mod taken;
+mod taken_slot;
 
 pub use degrading::{Scope, Scoped};
 pub use election::{Leader, Leading};

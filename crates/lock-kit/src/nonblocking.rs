@@ -9,7 +9,7 @@ mod degrading;
 mod election;
 mod job;
 mod kit;
-mod own;
+mod loss_and_leaders;
 mod run;
 mod single_flight;
 mod waiting;

@@ -1,4 +1,4 @@
-//! What came of a job.
+//! The outcome of a job.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use lock_core::{BackendError, FencingToken, Holder};
 
 use crate::slot::Slot;
 
-/// What came of a job.
+/// The outcome of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "the job may have been skipped"]
 pub enum JobOutcome<T> {
@@ -17,7 +17,7 @@ pub enum JobOutcome<T> {
 }
 
 impl<T> JobOutcome<T> {
-    /// What the work returned, if it was done here.
+    /// The result of the work, if it was done here.
     pub fn ran(self) -> Option<T> {
         match self {
             Self::Ran(run) => Some(run.value),
@@ -30,16 +30,16 @@ impl<T> JobOutcome<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JobRun<T> {
-    /// What the work returned.
+    /// The result of the work.
     pub value: T,
-    /// What the store knows about the slot from now on.
+    /// The state of the slot at the store from now on.
     pub slot: SlotAfter,
     /// Slots before this one that nobody has run, oldest first: those after the last one that has run, as far as the job was told
     /// about earlier slots and the store answered. At most 100.
     pub missed: Vec<Slot>,
 }
 
-/// What the store knows about a slot after its run.
+/// The state of a slot at the store after its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SlotAfter {
@@ -76,7 +76,7 @@ pub enum Begun<R> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunEnd {
-    /// What the store knows about the slot from now on.
+    /// The state of the slot at the store from now on.
     pub slot: SlotAfter,
     /// Why the store did not confirm the release of the job's lock, if so. The client repeats it in the background; the lock is free
     /// when its ttl is over at the latest. The run counts.
@@ -113,7 +113,7 @@ pub enum SkipReason {
 }
 
 impl Skipped {
-    /// The fencing token of the run that is under way, if the store shows it. Of a run that has ended, it is not known.
+    /// The fencing token of the run in progress, if the store shows it. Of a run that has ended, it is not known.
     pub fn token(&self) -> Option<FencingToken> {
         match (self.reason, &self.holder) {
             (SkipReason::SlotRuns | SkipReason::Running, Some(Holder::Leasehold { tokens, .. })) => Some(tokens.high()),

@@ -10,11 +10,11 @@ use crate::guards::Stack;
 
 /// How the locks of a set are acquired.
 ///
-/// First all at once, without a place in any queue: that is one round trip, and nothing is waited for. If one of them is
+/// First all together, without a place in any queue: that is one round trip, and nothing is waited for. If one of them is
 /// not free, the others are released, and all are acquired one after the other, in the order of their locations. That is
 /// the same order everywhere, so no two clients can wait for each other.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct SetPlan {
     /// The locks in the order in which they are acquired, by their indices in the list.
     order: Vec<usize>,
     /// The names as they were listed.
@@ -24,7 +24,7 @@ pub(crate) struct Plan {
     clock: SharedClock,
 }
 
-impl Plan {
+impl SetPlan {
     /// A plan for these locks, which begins now. The shortest wait of them is that of the set.
     ///
     /// # Errors
@@ -45,8 +45,8 @@ impl Plan {
         &self.order
     }
 
-    /// Whether the locks are worth trying all at once before any of them is waited for.
-    pub(crate) fn begins_at_once(&self) -> bool {
+    /// Whether all locks are tried together before any of them is waited for.
+    pub(crate) fn tries_all_first(&self) -> bool {
         self.order.len() > 1
     }
 
@@ -59,7 +59,7 @@ impl Plan {
         self.clock.now().since(self.since)
     }
 
-    /// The outcome of trying the locks at once, in their order. Unless all were granted, those that were are released.
+    /// The outcome of trying the locks together, in their order. Unless all were granted, those that were are released.
     pub(crate) fn landed<G>(
         &self,
         outcomes: impl IntoIterator<Item = Result<G, TryAcquireError>>,
@@ -88,7 +88,7 @@ impl Plan {
     }
 }
 
-/// Whether waiting for the locks one after the other may still succeed, although they could not be acquired at once.
+/// Whether waiting for the locks one after the other may still succeed, although they could not be acquired together.
 ///
 /// # Errors
 /// The error, if not.
@@ -104,7 +104,7 @@ pub(crate) fn passes(obstacle: TryAcquireError<AcquireAllError>) -> Result<(), A
     }
 }
 
-/// What the locks are ordered by. If the store cannot tell where it keeps them, all are of one client, and names do.
+/// The order of the locks. If the store cannot tell where it keeps them, all are of one client, and names do.
 fn place(member: &Member) -> (Option<Location>, LockName) {
     (member.location.clone(), member.name.clone())
 }

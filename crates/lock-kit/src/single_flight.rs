@@ -18,7 +18,7 @@ const SHORTEST: Duration = Duration::from_millis(1);
 
 /// How a value is looked up, computed and kept.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct FlightPlan {
     pub(crate) key: String,
     pub(crate) options: LockOptions,
     pub(crate) value_ttl: Duration,
@@ -28,9 +28,9 @@ pub(crate) struct Plan {
     pub(crate) stale_for: Duration,
 }
 
-/// What a look into the cache came to.
+/// The result of a read of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look<V> {
+pub(crate) enum CacheState<V> {
     /// A value to be used.
     Fresh(V),
     /// A value to be used while it is computed anew.
@@ -39,25 +39,25 @@ pub(crate) enum Look<V> {
     Missing,
 }
 
-/// How those who do not compute wait for the one who does.
+/// How callers wait for the one that computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waiting {
-    /// All in shared mode, so that they go on together.
+pub(crate) enum WaitMode {
+    /// All in shared mode, so that they continue together.
     Together,
-    /// For the lock itself, so that they go on one by one.
+    /// For the lock itself, so that they continue one by one.
     OneByOne,
 }
 
 /// The time that a call has for waiting.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct RemainingWait {
     clock: SharedClock,
     since: Moment,
     wait: Option<Duration>,
     outage: Outage,
 }
 
-impl Plan {
+impl FlightPlan {
     pub(crate) fn new(key: &str) -> Self {
         Self {
             key: key.to_owned(),
@@ -90,22 +90,22 @@ impl Plan {
         Ok(())
     }
 
-    /// What is to be done with what the cache has.
-    pub(crate) fn judge<V>(&self, found: Option<Found<V>>) -> Look<V> {
+    /// Judges an entry of the cache.
+    pub(crate) fn judge<V>(&self, found: Option<Found<V>>) -> CacheState<V> {
         match found {
-            None => Look::Missing,
+            None => CacheState::Missing,
             // Entries are kept for longer than they are fresh, by `stale_for`.
             Some(Found { value, left: Some(left) }) if !self.stale_for.is_zero() && left <= self.stale_for => {
-                Look::Stale(value)
+                CacheState::Stale(value)
             }
-            Some(Found { value, .. }) => Look::Fresh(value),
+            Some(Found { value, .. }) => CacheState::Fresh(value),
         }
     }
 
-    pub(crate) fn waiting(&self, store: &Capabilities) -> Waiting {
+    pub(crate) fn wait_mode(&self, store: &Capabilities) -> WaitMode {
         match store.check_mode(Mode::Shared) {
-            Ok(()) => Waiting::Together,
-            Err(_) => Waiting::OneByOne,
+            Ok(()) => WaitMode::Together,
+            Err(_) => WaitMode::OneByOne,
         }
     }
 
@@ -123,7 +123,7 @@ impl Plan {
     }
 }
 
-impl Patience {
+impl RemainingWait {
     /// Begins now, for this lock.
     pub(crate) fn of(lock: Member) -> Self {
         Self { since: lock.clock.now(), wait: lock.wait, clock: lock.clock, outage: lock.outage }
@@ -134,7 +134,7 @@ impl Patience {
         self.outage.believed(self.clock.now()).is_some()
     }
 
-    /// What a try for the lock came to. A store that fails for the moment is asked again, as when another caller computes.
+    /// The outcome of a try for the lock. A store that fails for the moment is asked again, as when another caller computes.
     pub(crate) fn tried<G>(&self, outcome: Result<Option<G>, AcquireError>) -> Result<Option<G>, AcquireError> {
         match outcome {
             Err(AcquireError::Backend(error)) if error.kind().is_transient() => {
@@ -178,8 +178,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn plan() -> Plan {
-        Plan { value_ttl: 100 * SECOND, ..Plan::new("user:42") }
+    fn plan() -> FlightPlan {
+        FlightPlan { value_ttl: 100 * SECOND, ..FlightPlan::new("user:42") }
     }
 
     #[test]
@@ -187,9 +187,9 @@ mod tests {
         assert_eq!(plan().spread(100 * SECOND, 0), 100 * SECOND);
         assert_eq!(plan().spread(100 * SECOND, 7500), 95 * SECOND);
         assert_eq!(plan().spread(100 * SECOND, 999), Duration::from_millis(90_010));
-        let stale = Plan { stale_for: 7 * SECOND, jitter_percent: 0, ..plan() };
+        let stale = FlightPlan { stale_for: 7 * SECOND, jitter_percent: 0, ..plan() };
         assert_eq!(stale.spread(100 * SECOND, u64::MAX), 107 * SECOND);
-        let all = Plan { jitter_percent: 100, ..plan() };
+        let all = FlightPlan { jitter_percent: 100, ..plan() };
         assert_eq!(all.spread(SHORTEST, 999), SHORTEST);
         assert!(all.spread(Duration::MAX, 500) > Duration::MAX / 3);
     }
@@ -199,13 +199,13 @@ mod tests {
     fn an_error_that_stays_is_returned_although_there_is_a_stale_value() {
         use lock_core::{BackendError, Effect, ErrorKind, Operation};
         let failed = |kind| AcquireError::from(BackendError::new("test", Operation::Acquire, kind, Effect::None, "no"));
-        let patience = Patience {
+        let wait = RemainingWait {
             clock: std::sync::Arc::new(ManualClock::new()),
             since: Moment::ORIGIN,
             wait: None,
             outage: Outage::default(),
         };
-        let tried = |error| patience.tried::<()>(Err(error));
+        let tried = |error| wait.tried::<()>(Err(error));
         assert_eq!(tried(failed(ErrorKind::Denied)), Err(failed(ErrorKind::Denied)));
         assert_eq!(tried(failed(ErrorKind::Unreachable)), Ok(None));
         assert_eq!(tried(AcquireError::Closed), Err(AcquireError::Closed));
@@ -214,32 +214,32 @@ mod tests {
     #[test]
     fn a_value_is_stale_when_less_is_left_of_it_than_the_time_for_that() {
         let found = |left| Some(Found { value: 7, left });
-        let stale = Plan { stale_for: 10 * SECOND, ..plan() };
+        let stale = FlightPlan { stale_for: 10 * SECOND, ..plan() };
         for (plan, left, expected) in [
-            (&stale, Some(11 * SECOND), Look::Fresh(7)),
-            (&stale, Some(10 * SECOND), Look::Stale(7)),
-            (&stale, None, Look::Fresh(7)),
-            (&plan(), Some(Duration::ZERO), Look::Fresh(7)),
+            (&stale, Some(11 * SECOND), CacheState::Fresh(7)),
+            (&stale, Some(10 * SECOND), CacheState::Stale(7)),
+            (&stale, None, CacheState::Fresh(7)),
+            (&plan(), Some(Duration::ZERO), CacheState::Fresh(7)),
         ] {
             assert_eq!(plan.judge(found(left)), expected, "{left:?}");
         }
-        assert_eq!(plan().judge::<u32>(None), Look::Missing);
+        assert_eq!(plan().judge::<u32>(None), CacheState::Missing);
     }
 
     #[test]
     fn what_cannot_be_done_is_refused() {
-        let told = |plan: Plan| plan.check().map_err(|invalid| invalid.to_string());
+        let told = |plan: FlightPlan| plan.check().map_err(|invalid| invalid.to_string());
         assert_eq!(told(plan()), Ok(()));
-        assert!(told(Plan { value_ttl: Duration::ZERO, ..plan() }).unwrap_err().starts_with("value_ttl \"0s\""));
+        assert!(told(FlightPlan { value_ttl: Duration::ZERO, ..plan() }).unwrap_err().starts_with("value_ttl \"0s\""));
         let absent_ttl = Some(Duration::from_micros(999));
-        assert!(told(Plan { absent_ttl, ..plan() }).unwrap_err().starts_with("absent_ttl \"999us\""));
-        assert!(told(Plan { jitter_percent: 101, ..plan() }).unwrap_err().contains("0 to 100"));
+        assert!(told(FlightPlan { absent_ttl, ..plan() }).unwrap_err().starts_with("absent_ttl \"999us\""));
+        assert!(told(FlightPlan { jitter_percent: 101, ..plan() }).unwrap_err().contains("0 to 100"));
     }
 
     #[test]
     fn those_who_wait_go_on_together_where_the_store_can_do_that() {
         let store = Capabilities::new("test", lock_core::Waiting::Poll, Durability::Process);
-        assert_eq!(plan().waiting(&store), Waiting::OneByOne);
-        assert_eq!(plan().waiting(&store.with_modes(&[ModeKind::Exclusive, ModeKind::Shared])), Waiting::Together);
+        assert_eq!(plan().wait_mode(&store), WaitMode::OneByOne);
+        assert_eq!(plan().wait_mode(&store.with_modes(&[ModeKind::Exclusive, ModeKind::Shared])), WaitMode::Together);
     }
 }

@@ -124,7 +124,7 @@ impl fmt::Display for Slot {
     }
 }
 
-/// What marks a slot of a job as run: a lock that is kept.
+/// The mark of a slot that has run: a lock that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// The name of the lock: that of the job, `@`, and the slot.
@@ -163,7 +163,7 @@ impl Mark {
         Ok(Self { name: format!("{job}@{slot}"), keep })
     }
 
-    /// What remembers the [first slot](crate::First) that a job has run: the mark of a slot that no schedule has. Its reason names
+    /// The mark that remembers the [first slot](crate::first_slot::FirstSlot) that a job has run: the mark of a slot that no schedule has. Its reason names
     /// that slot.
     pub(crate) fn of_first(job: &str) -> Self {
         Self { name: format!("{job}@{}", Slot(Timestamp::UNIX_EPOCH)), keep: Self::FIRST_KEPT }

@@ -48,7 +48,7 @@ fn number(of: usize) -> u32 {
     u32::try_from(of).unwrap_or(u32::MAX)
 }
 
-/// The owners that were given up while a claim of theirs was under way, and until when that claim is refused; found by end as well, so that
+/// The owners that were given up while a claim of theirs was in flight, and until when that claim is refused; found by end as well, so that
 /// a request does not look at all of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tombstones {

@@ -11,7 +11,7 @@ use crate::requests::renewal::Renewal;
 use crate::script::{self, Counting, Script};
 use crate::server::server_info::ServerInfo;
 use crate::target::Target;
-use crate::wire::{Line, Question, Wire, load};
+use crate::wire::{Attempt, Line, Question, Wire, load};
 
 /// The texts of the scripts that our connections use.
 #[derive(Clone, Copy, Debug)]
@@ -67,11 +67,11 @@ impl ByHand {
 
     /// Loads the scripts.
     pub fn load() -> Pipeline {
-        loading(&script::OWN)
+        loading(&script::own(Counting::Stored))
     }
 
     fn line(&self) -> Line<'_> {
-        Line { wire: &self.0, server_info: VERIFIED, first: None }
+        Line { wire: &self.0, server_info: VERIFIED, attempt: Attempt::default() }
     }
 }
 
@@ -91,7 +91,11 @@ impl NodeByHand {
 
     /// The command for a request; of at most 100 leases, if it is a fence.
     pub fn ask(&self, ask: &Ask) -> Option<Cmd> {
-        Some(ask.call(Line { wire: &self.wire, server_info: &self.server_info, first: None }).ok()?.command)
+        Some(
+            ask.call(Line { wire: &self.wire, server_info: &self.server_info, attempt: Attempt::default() })
+                .ok()?
+                .command,
+        )
     }
 
     /// Loads the scripts.

@@ -29,7 +29,7 @@ use crate::requests::value::{Stored, of_owner, of_tokens};
 use crate::server::greeting::meet;
 use crate::server::server_info::ServerInfo;
 use crate::target::Target;
-use crate::wire::{Line, Question, Wire};
+use crate::wire::{Attempt, Line, Question, Wire};
 
 const SERVER: &str = "redis://h";
 
@@ -45,7 +45,8 @@ impl Said {
 
     fn ask<Q: Question>(&mut self, question: Q, reply: &Value) -> Option<Q::Answer> {
         let wire = Wire { channel: Channel::new(), ..Wire::handed_in() };
-        self.of(question.read(Line { wire: &wire, server_info: ServerInfo::UNKNOWN, first: None }, reply.clone()))
+        self.of(question
+            .read(Line { wire: &wire, server_info: ServerInfo::UNKNOWN, attempt: Attempt::default() }, reply.clone()))
     }
 }
 

@@ -9,14 +9,13 @@ use std::fmt;
 use std::time::Duration;
 
 use lock_core::{Invalid, Policy, Prefix, StoreUrl, Ttl};
-use redis::ConnectionInfo;
 use serde::Deserialize;
 
 use crate::deployment::Deployment;
 use crate::failover::{Failover, OnFailover};
 use crate::replicas::{Copies, Fsync, Replicas};
 use scheme::Scheme;
-use settings::{check_options, duration, eviction, protocol};
+use settings::{check_options, duration, eviction, fsync, protocol};
 use tables::{ClusterTable, SentinelTable};
 
 pub(crate) use scheme::Servers;
@@ -43,14 +42,14 @@ pub(crate) use settings::Eviction;
 #[serde(try_from = "Table")]
 #[non_exhaustive]
 pub struct RedisConfig {
-    servers: Servers,
+    pub(crate) servers: Servers,
     shown: String,
-    prefix: Prefix,
+    pub(crate) prefix: Prefix,
     op_timeout: Option<Duration>,
-    eviction: Eviction,
+    pub(crate) eviction: Eviction,
     replicas: Option<Replicas>,
     fsync: Option<Fsync>,
-    failover: Failover,
+    pub(crate) failover: Failover,
 }
 
 /// The form of the configuration in a file.
@@ -134,7 +133,7 @@ impl RedisConfig {
         let mut servers = (scheme.read)(url)?;
         let redis = servers.server.redis_settings().clone().set_protocol(protocol(url)?);
         servers.server = servers.server.set_redis_settings(redis);
-        let on_failover = url.option("failover").map_or(Ok(scheme.on_failover), OnFailover::read)?;
+        let on_failover = settings::on_failover(url)?.unwrap_or(scheme.on_failover);
         let max_ttl = duration(url, "max_ttl")?.map(Ttl::new).transpose()?;
         Ok(Self {
             servers,
@@ -143,7 +142,7 @@ impl RedisConfig {
             op_timeout: Policy::check_op_timeout(duration(url, "op_timeout")?)?,
             eviction: eviction(url)?,
             replicas: url.option("replicas").map(Replicas::parse).transpose()?,
-            fsync: url.option("fsync").map(Fsync::parse).transpose()?,
+            fsync: fsync(url)?,
             failover: Failover::new(on_failover, max_ttl),
         })
     }
@@ -161,14 +160,6 @@ impl RedisConfig {
     /// The URL without user, password and query, for messages.
     pub fn shown_url(&self) -> &str {
         &self.shown
-    }
-
-    pub(crate) fn server(&self) -> &ConnectionInfo {
-        &self.servers.server
-    }
-
-    pub(crate) fn servers(&self) -> &Servers {
-        &self.servers
     }
 
     /// Whether these are the servers of a cluster.
@@ -190,21 +181,9 @@ impl RedisConfig {
         Self { prefix, ..self }
     }
 
-    pub(crate) fn failover(&self) -> Failover {
-        self.failover
-    }
-
-    pub(crate) fn eviction(&self) -> Eviction {
-        self.eviction
-    }
-
     /// Who must have each grant and each renewal before it counts, if not the server alone.
     pub(crate) fn copies(&self) -> Option<Copies> {
         Copies::of(self.replicas, self.fsync)
-    }
-
-    pub(crate) fn own_prefix(&self) -> &Prefix {
-        &self.prefix
     }
 }
 

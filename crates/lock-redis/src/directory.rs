@@ -1,6 +1,8 @@
 //! What says which server has a lock now, where a client has several servers or another one may take the place of the first.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use lock_core::{EventSink, Listeners};
 
@@ -52,4 +54,19 @@ pub(crate) trait Directory: Send + Sync + 'static {
 
     /// Tells this client at once when a server was replaced.
     fn follow(&self, _client: EventSink) {}
+}
+
+/// Has a thread do this for a directory, unless one does so already. If none can be started, that remains for the next time.
+pub(crate) fn in_background<D: Directory>(directory: &Arc<D>, name: &str, busy: fn(&D) -> &AtomicBool, task: fn(&D)) {
+    if busy(directory).swap(true, Ordering::AcqRel) {
+        return;
+    }
+    let asking = Arc::clone(directory);
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
+        task(&asking);
+        busy(&asking).store(false, Ordering::Release);
+    });
+    if thread.is_err() {
+        busy(directory).store(false, Ordering::Release);
+    }
 }

@@ -10,14 +10,14 @@ use redis::{Cmd, FromRedisValue};
 
 use self::checks::{Found, checks};
 use crate::RedisConfig;
-use crate::blocking::{Redis, Source};
+use crate::blocking::{Connections, Redis};
 use crate::connect::CONNECT_WITHIN;
 use crate::failure::Failure;
 use crate::keys::{Key, Scope};
 use crate::requests::simple::Simple;
 use crate::servers::Server;
 use crate::span::Span;
-use crate::wire::{read, remaining};
+use crate::wire::{Retry, read, remaining};
 
 /// How many round trips are timed. Chosen: enough that one slow one stands out.
 const ROUND_TRIPS: usize = 10;
@@ -34,7 +34,7 @@ pub(crate) fn examine(config: &RedisConfig) -> Result<Vec<Check>, BackendError> 
     Ok(told)
 }
 
-fn found<'a>(server: &Server<Source>, config: &'a RedisConfig) -> Result<Found<'a>, Failure> {
+fn found<'a>(server: &Server<Connections>, config: &'a RedisConfig) -> Result<Found<'a>, Failure> {
     let section = |name: &str| ask::<String>(server, redis::cmd("INFO").arg(name));
     let info = [section("server")?, section("replication")?, section("memory")?, section("persistence")?].concat();
     let save = ask(server, redis::cmd("CONFIG").arg("GET").arg("save")).ok();
@@ -44,18 +44,18 @@ fn found<'a>(server: &Server<Source>, config: &'a RedisConfig) -> Result<Found<'
     Ok(Found { config, info, save, dwell, clock_ahead_ms: clock_ahead(server)?, round_trips })
 }
 
-fn dwell_of(server: &Server<Source>) -> Result<i64, Failure> {
+fn dwell_of(server: &Server<Connections>) -> Result<i64, Failure> {
     ask(server, redis::cmd("PTTL").arg(Key::Dwell(Scope::Database)))
 }
 
 /// How long the server takes to say what time it is.
-fn timed(server: &Server<Source>) -> Result<Duration, Failure> {
+fn timed(server: &Server<Connections>) -> Result<Duration, Failure> {
     let began = Instant::now();
     ask::<Vec<u64>>(server, &redis::cmd("TIME"))?;
     Ok(began.elapsed())
 }
 
-fn clock_ahead(server: &Server<Source>) -> Result<i64, Failure> {
+fn clock_ahead(server: &Server<Connections>) -> Result<i64, Failure> {
     let (began, at) = (Instant::now(), SystemTime::now());
     let time: Vec<i64> = ask(server, &redis::cmd("TIME"))?;
     let [seconds, micros] = time[..] else { return Err(Failure::strange_answer()) };
@@ -65,7 +65,7 @@ fn clock_ahead(server: &Server<Source>) -> Result<i64, Failure> {
     Ok(there.saturating_sub(i64::try_from(here).unwrap_or(i64::MAX)))
 }
 
-fn ask<T: FromRedisValue + Send>(server: &Server<Source>, command: &Cmd) -> Result<T, Failure> {
-    let question = Simple::repeatable(Operation::Inspect, command.clone(), |_line, reply| read(reply));
+fn ask<T: FromRedisValue + Send>(server: &Server<Connections>, command: &Cmd) -> Result<T, Failure> {
+    let question = Simple::new(Operation::Inspect, Retry::Once, command.clone(), |_line, reply| read(reply));
     server.answer(&question, Span::from_now(CONNECT_WITHIN))
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use lock_core::{Effect, ErrorKind, Invalid, Ttl};
+use lock_core::{Effect, ErrorKind, Ttl};
 use serde::Deserialize;
 
 use crate::failure::Failure;
@@ -31,16 +31,6 @@ pub enum OnFailover {
     Grant,
     /// It takes none until all leases that may have been forgotten have ended.
     Dwell,
-}
-
-impl OnFailover {
-    const ALL: [Self; 2] = [Self::Grant, Self::Dwell];
-
-    /// Reads the option of a URL.
-    pub(crate) fn read(text: &str) -> Result<Self, Invalid> {
-        let named = Self::ALL.into_iter().find(|on| on.to_string() == text);
-        named.ok_or_else(|| Invalid::new("failover", text, "there is no such choice", "write dwell or grant"))
-    }
 }
 
 impl fmt::Display for OnFailover {
@@ -119,6 +109,7 @@ impl Failover {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RedisConfig;
 
     const DWELL: Failover = Failover::new(OnFailover::Dwell, None);
 
@@ -136,9 +127,13 @@ mod tests {
 
     #[test]
     fn a_choice_is_written_as_it_is_read() {
-        for on in OnFailover::ALL {
-            assert_eq!(OnFailover::read(&on.to_string()), Ok(on));
+        for on in [OnFailover::Grant, OnFailover::Dwell] {
+            let config = RedisConfig::from_url(&format!("redis://h?failover={on}")).unwrap();
+            assert_eq!(config.on_failover(), on);
         }
-        assert!(OnFailover::read("wait").unwrap_err().to_string().contains("write dwell or grant"));
+        for (option, remedy) in [("failover=wait", "write dwell or grant"), ("fsync=always", "write wait")] {
+            let refused = RedisConfig::from_url(&format!("redis://h?{option}")).unwrap_err();
+            assert!(refused.to_string().contains(remedy), "{refused}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use lock_core::{BackendError, Effect, ErrorKind, Limit, Mode, Operation, to_the_
 
 use crate::BACKEND;
 use crate::cluster::Redirect;
+use crate::hash_slot::HashSlot;
 
 /// What to do if no server answers.
 pub(crate) const SEE_THERE: &str = "check that the server runs at this address";
@@ -47,12 +48,12 @@ pub(crate) enum Fate {
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     kind: ErrorKind,
-    effect: Effect,
+    pub(crate) effect: Effect,
     message: Cow<'static, str>,
     /// How long it lasts at most, if that is known.
     lasts: Option<Duration>,
     remedy: Option<&'static str>,
-    fate: Fate,
+    pub(crate) fate: Fate,
     /// The incarnation of the server behind the connection, if the connection broke during the request.
     broke_at: Option<String>,
     /// What the name is in use as, and what was asked for, if these do not suit each other.
@@ -175,6 +176,12 @@ impl Failure {
         Self::new(ErrorKind::Unsupported, Effect::None, message).remedy(MISSING)
     }
 
+    /// The keys of a lock are on their way, or the servers do not agree yet on where they are.
+    pub(crate) fn moving(hash_slot: HashSlot) -> Self {
+        let message = format!("the hash slot {hash_slot} is moving to another primary");
+        Self::new(ErrorKind::Unavailable, Effect::None, message).remedy("wait until it has moved")
+    }
+
     pub(crate) fn other_kind() -> Self {
         Self::new(ErrorKind::OtherKind, Effect::None, "the key has a value of another type, which was left untouched")
             .remedy("use another name, or a prefix")
@@ -222,10 +229,6 @@ impl Failure {
         self.redirect.as_deref()
     }
 
-    pub(crate) fn effect(&self) -> Effect {
-        self.effect
-    }
-
     /// Whether nothing happened, because the server is not there or no primary. Another one may be the primary by now.
     pub(crate) fn is_elsewhere(&self) -> bool {
         let is_no_primary = self.kind == ErrorKind::Unavailable && self.fate == Fate::Drop;
@@ -246,10 +249,6 @@ impl Failure {
     /// that it is new.
     pub(crate) fn may_be_of_an_old_primary(&self) -> bool {
         self.may_pass() && self.lasts.is_none()
-    }
-
-    pub(crate) fn fate(&self) -> Fate {
-        self.fate
     }
 
     /// Whether the connection broke during the request, so that its outcome is unknown.

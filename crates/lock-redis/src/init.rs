@@ -6,7 +6,7 @@ use std::time::Duration;
 use lock_core::inspect::Query;
 use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Operation, Prefix};
 
-use crate::blocking::{Redis, Source};
+use crate::blocking::{Connections, Redis};
 use crate::connect::CONNECT_WITHIN;
 use crate::hash_slot::HashSlot;
 use crate::keys::Scope;
@@ -54,7 +54,7 @@ pub fn declare_new(config: &RedisConfig) -> Result<Declared, BackendError> {
     let mark = new_mark()?;
     let marked = parts.iter().map(|part| part.begin(&mark)).collect::<Result<Vec<_>, _>>()?;
     check_unused(&redis)?;
-    let (mut dwell, mut max_ttl) = (None, config.failover().longest());
+    let (mut dwell, mut max_ttl) = (None, config.failover.longest());
     for (part, incarnations) in parts.iter().zip(marked) {
         dwell = dwell.max(part.end(&mark, &incarnations)?);
         max_ttl = part.longest_ttl()?.map_or(max_ttl, |stored| stored.max(max_ttl));
@@ -77,14 +77,14 @@ fn new_mark() -> Result<String, BackendError> {
 
 /// A server, and what dwells there.
 struct Part {
-    server: Arc<Server<Source>>,
+    server: Arc<Server<Connections>>,
     scopes: Vec<Scope>,
     /// What was not verified on connecting.
     unverified: Vec<HashSlot>,
 }
 
 impl Part {
-    fn new(server: Arc<Server<Source>>, slots: Vec<HashSlot>) -> Self {
+    fn new(server: Arc<Server<Connections>>, slots: Vec<HashSlot>) -> Self {
         let scopes =
             if slots.is_empty() { vec![Scope::Database] } else { slots.iter().copied().map(Scope::HashSlot).collect() };
         Self { server, scopes, unverified: slots }

@@ -22,9 +22,11 @@
 //! answers) · `replicas` (what they have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) ·
 //! `span` (time limits) · `target`, `connect`, `server` (what a client learns of a server before it relies on it: `greeting`,
 //! `verification`) · `servers` (the client of each), `directory` (which of them has a lock: `sentinels`, `cluster`), `routing` (where a
-//! request goes next) · `runs` (scripts for many) · `nonblocking` (tokio: `batcher`, `live` and `link` are its connection) · `blocking`
-//! (threads: `socket`, `slots` and `stack` are its connections) · `probe` (whether a pool and a URL lead to the same server) · `init`
+//! request goes next) · `runs` (scripts for many) · `nonblocking` (tokio: `batcher`, `live` and `link` are its connection; `client`, `backend`
+//! and `listing` are compiled for threads as well) · `blocking` (threads: `socket`, `slots` and `stack` are its connections) · `probe` (whether a pool and a URL lead to the same server) · `init`
 //! (a deployment that is new) · `node` (a Redis as a node of a quorum).
+
+#![cfg_attr(feature = "async", expect(clippy::duplicate_mod, reason = "what both forms share is compiled in each"))]
 
 mod address;
 pub mod blocking;

@@ -23,11 +23,11 @@ use lock_core::{BackendError, Effect, ErrorKind, Operation};
 use crate::RedisConfig;
 use crate::channel::Channel;
 use crate::failure::Failure;
-use crate::servers::{Server, Source};
+use crate::servers::{Own, Server};
 use crate::target::Target;
 
 /// Where a node is. Nothing is connected yet.
-fn open<S: Source>(config: &RedisConfig, address: &str) -> Result<Server<S>, BackendError> {
+fn open<O: Own>(config: &RedisConfig, address: &str) -> Result<Server<O>, BackendError> {
     let refused = |failure: Failure| failure.of_node(address).into_error(Operation::Connect);
     if let Some(copies) = config.copies() {
         let (message, remedy) = if copies.replicas() > 0 {
@@ -44,5 +44,5 @@ fn open<S: Source>(config: &RedisConfig, address: &str) -> Result<Server<S>, Bac
         return Err(refused(Failure::new(ErrorKind::Config, Effect::None, message).remedy(remedy)));
     }
     let target = Target::of(config).map_err(refused)?.in_quorum();
-    Ok(Server::new(target, Channel::new(), config.own_prefix(), None))
+    Ok(Server::new(target, Channel::new(), &config.prefix, None))
 }

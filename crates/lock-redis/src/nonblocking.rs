@@ -2,39 +2,45 @@
 
 mod backend;
 pub(crate) mod batcher;
+mod client;
 mod handed_in;
+mod lender;
 mod link;
 mod listing;
 mod live;
 #[cfg(feature = "deadpool")]
 mod pool;
+#[cfg(feature = "deadpool")]
+mod pooled;
 mod server;
 mod silence;
 mod source;
 pub(crate) mod writes;
 
-use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
-use futures_util::future::Either;
-use lock_core::{BackendError, Invalid, LockName, Operation};
+use futures_util::future::{Either, join_all};
+use lock_core::latch::{Request, Seen};
+use lock_core::{Answer, BackendError, Claim, Lease, LockName, Renewed};
+use lock_forms::nonblocking as both;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout_at};
 
-use crate::RedisConfig;
-use crate::connect::{CONNECT_WITHIN, explain};
 use crate::failure::Failure;
-use crate::routing::{Asked, Form, PAUSE, Patience, Step};
-use crate::servers::{Many, Server, Servers};
+use crate::requests::renewal::Renewal;
+use crate::routing::PAUSE;
+use crate::servers::{Many, Servers, renewed};
 use crate::span::Span;
 use crate::wire::Question;
 
-pub(crate) use self::source::Source;
+pub(crate) use self::link::Link as Connections;
 
-/// The user's pool.
 #[cfg(feature = "deadpool")]
-pub use deadpool_redis::Pool;
+use self::lender::Lender;
+#[cfg(feature = "deadpool")]
+pub use self::pool::Pool;
 
 /// A Redis, used from tokio over one connection of its own to each server, or through the user's client.
 ///
@@ -43,50 +49,15 @@ pub use deadpool_redis::Pool;
 /// also reads the server's clock, since such a client does not show when it has reconnected. Waiters poll; those of a
 /// pool are notified if the pool comes with a URL (`Redis::pooled`).
 pub struct Redis {
-    servers: Servers<Source>,
+    servers: Servers<Connections>,
     /// One task asks for the map of a cluster at a time.
     refreshing: Mutex<()>,
     warnings: Vec<String>,
 }
 
 impl Redis {
-    /// Connects to what `config` names: one server, the primary that its sentinels name, or a cluster, of which one primary is greeted,
-    /// and others when they are first needed. The first contact is made now, and takes about a second at most.
-    ///
-    /// # Errors
-    /// If the server cannot be reached, refuses the client, or is not a Redis as the URL describes. Nothing was
-    /// changed, except that the token counter may have been raised.
-    ///
-    /// # Cancel safety
-    /// Can be dropped at any point.
-    pub async fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
-        Self::try_connect(config).await.map_err(|failure| failure.into_error(Operation::Connect))
-    }
-
-    async fn try_connect(config: &RedisConfig) -> Result<Self, Failure> {
-        let (servers, warnings) = match Servers::of(config)? {
-            Servers::One(server) => {
-                let (server, warnings) = connected(Server::clone(&server), config).await?;
-                (Servers::one(server), warnings)
-            }
-            Servers::Many(many) => {
-                let (hears, warnings) = first_contact(&many).await?;
-                (Servers::Many(if hears { many } else { many.unheard() }), warnings)
-            }
-        };
-        Ok(Self::over(servers, warnings))
-    }
-
-    fn over(servers: Servers<Source>, warnings: Vec<String>) -> Self {
+    fn over(servers: Servers<Connections>, warnings: Vec<String>) -> Self {
         Self { servers, refreshing: Mutex::default(), warnings }
-    }
-
-    /// The same Redis with `PREFIX:` before the names of locks.
-    ///
-    /// # Errors
-    /// `Invalid` for a prefix that is empty, too long, reserved, or contains a control character.
-    pub fn with_prefix(self, prefix: &str) -> Result<Self, Invalid> {
-        Ok(Self { servers: self.servers.with_prefix(&prefix.parse()?), ..self })
     }
 
     /// Asks the server that has a lock.
@@ -99,44 +70,21 @@ impl Redis {
         match &self.servers {
             Servers::One(server) => Either::Left(server.answer(question, span)),
             // Boxed: most requests do not need this space.
-            Servers::Many(many) => Either::Right(Box::pin(self.answer_of(many, name, question, span))),
+            Servers::Many(many) => Either::Right(Box::pin(self.follow(many, many.routing(name, span), question, span))),
         }
     }
 
-    async fn answer_of<Q: Question + Sync>(
-        &self,
-        many: &Many<Source>,
-        name: &LockName,
-        question: &Q,
-        span: Span,
-    ) -> Result<Q::Answer, Failure> {
-        let mut routing = many.routing(name, span);
-        loop {
-            let (address, form) = match routing.step() {
-                Step::Send(address, form) => (address, form),
-                Step::Refresh => {
-                    self.refresh(many, span).await;
-                    continue;
-                }
-                Step::Pause => {
-                    sleep(PAUSE).await;
-                    continue;
-                }
-                Step::Fail(failure) => return Err(failure),
-            };
-            let answer = match (many.node(&address), form) {
-                (Ok(node), Form::Plain) => node.answer_once(question, span, routing.first()).await,
-                (Ok(node), Form::Asking) => node.answer_once(&Asked(question), span, routing.first()).await,
-                (Err(failure), _) => Err(failure),
-            };
-            if let Some(outcome) = routing.outcome((address, form), question.retry(), answer) {
-                return outcome;
-            }
-        }
+    /// What one script renews is asked for itself. All of that is sent together, and a server that does not answer delays no other.
+    async fn renew_all(&self, leases: &[Lease], span: Span) -> Result<Vec<Renewed>, BackendError> {
+        let answers = leases.chunks(self.servers.wire().locks_per_script()).map(async |batch: &[Lease]| {
+            let Some(first) = batch.first() else { return (0, Ok(Vec::new())) };
+            (batch.len(), self.answer(&first.name, &Renewal(batch), span).await)
+        });
+        renewed(join_all(answers).await)
     }
 
     /// Asks for the map, or waits for the task that does. Whether that helped shows in the map.
-    async fn refresh(&self, many: &Many<Source>, span: Span) {
+    async fn refresh(&self, many: &Many<Connections>, span: Span) {
         let refresh = async {
             let _one_at_a_time = self.refreshing.lock().await;
             let directory = Arc::clone(&many.directory);
@@ -144,57 +92,39 @@ impl Redis {
         };
         _ = timeout_at(span.until.into(), refresh).await;
     }
-}
 
-/// Connects to the only server of a client. If that fails, says whether that is because of TLS.
-async fn connected(mut server: Server<Source>, config: &RedisConfig) -> Result<(Server<Source>, Vec<String>), Failure> {
-    match server.greet(config).await {
-        Ok(warnings) => {
-            // If the server cannot push messages, waiters are not notified.
-            server.wire.channel.take_if(|channel| !channel.is_open());
-            Ok((server, warnings))
-        }
-        Err(failure) => {
-            let (reached, unexplained) = (config.server().clone(), failure.clone());
-            Err(spawn_blocking(move || explain(&reached, unexplained)).await.unwrap_or(failure))
+    /// A claim that takes a place is about to be sent: the client should be notified of its turn.
+    fn claim_at_once(&self, _claim: &Claim, _span: Span) -> Result<Option<Answer>, Failure> {
+        self.listen_in_time();
+        Ok(None)
+    }
+
+    /// A wait for a latch is about to begin: the client should be notified of its end.
+    fn look_at_once(&self, _request: &Request, _span: Span) -> Result<Option<Seen>, Failure> {
+        self.listen_in_time();
+        Ok(None)
+    }
+
+    fn listen_in_time(&self) {
+        if let Servers::One(server) = &self.servers {
+            server.source.listen_in_time();
         }
     }
 }
 
-/// Whether waiters of the first server that can be used are notified, and warnings about it.
-async fn first_contact(many: &Arc<Many<Source>>) -> Result<(bool, Vec<String>), Failure> {
-    let mut patience = Patience::within(Span::from_now(CONNECT_WITHIN));
-    loop {
-        match contact(many).await {
-            Ok(contact) => return Ok(contact),
-            Err(failure) => many.not_found(&mut patience, failure)?,
-        }
-        sleep(PAUSE).await;
-    }
-}
-
-async fn contact(many: &Arc<Many<Source>>) -> Result<(bool, Vec<String>), Failure> {
-    let asked = Arc::clone(many);
-    in_background(move || asked.find()).await?;
-    let mut last = None;
-    for address in many.directory.primaries() {
-        let node = many.node(&address)?;
-        match node.greet(many.config()).await {
-            Ok(warnings) => return Ok((node.hears(), warnings)),
-            Err(failure) if failure.may_pass() => last = Some(failure),
-            Err(failure) => return Err(failure),
-        }
-    }
-    Err(last.unwrap_or_else(Failure::strange_answer))
-}
-
-/// The servers are asked in blocking code, for both facades.
-async fn in_background(ask: impl FnOnce() -> Result<(), Failure> + Send + 'static) -> Result<(), Failure> {
+/// Servers are asked where others are in blocking code, for both forms.
+async fn in_background<A: Send + 'static>(
+    ask: impl FnOnce() -> Result<A, Failure> + Send + 'static,
+) -> Result<A, Failure> {
     spawn_blocking(ask).await.unwrap_or_else(|_| Err(Failure::runtime_gone()))
 }
 
-impl fmt::Debug for Redis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.servers.fmt(f)
-    }
+/// Most requests do not need the space for this.
+pub(crate) fn large<F: Future>(rare: F) -> Pin<Box<F>> {
+    Box::pin(rare)
+}
+
+/// What sentinels need before they are asked again.
+async fn pause() {
+    sleep(PAUSE).await;
 }

@@ -4,7 +4,7 @@ use lock_core::Operation;
 
 use crate::failure::Failure;
 use crate::requests::simple::Simple;
-use crate::wire::{Line, read};
+use crate::wire::{Line, Retry, read};
 
 /// How long a key lives if it is not found, in milliseconds.
 const LIFE: u64 = 10_000;
@@ -23,14 +23,14 @@ impl Probe {
     pub(crate) fn leave(&self) -> Simple<()> {
         let mut set = redis::cmd("SET");
         set.arg(&self.0).arg(1).arg("PX").arg(LIFE);
-        Simple::once(Operation::Connect, set, |_line, reply| read(reply))
+        Simple::new(Operation::Connect, Retry::Never, set, |_line, reply| read(reply))
     }
 
     /// Deletes the key, which has to be there.
     pub(crate) fn take(&self) -> Simple<()> {
         let mut delete = redis::cmd("DEL");
         delete.arg(&self.0);
-        Simple::once(Operation::Connect, delete, |Line { wire, .. }, reply| match read::<i64>(reply)? {
+        Simple::new(Operation::Connect, Retry::Never, delete, |Line { wire, .. }, reply| match read::<i64>(reply)? {
             1 => Ok(()),
             _ => Err(Failure::elsewhere(&wire.server)),
         })

@@ -49,18 +49,6 @@ pub(crate) enum Fsync {
     Wait,
 }
 
-impl Fsync {
-    /// Reads the option of a URL.
-    pub(crate) fn parse(text: &str) -> Result<Self, Invalid> {
-        let remedy = "write wait, or omit the option";
-        if text == "wait" {
-            Ok(Self::Wait)
-        } else {
-            Err(Invalid::new("fsync", text, "there is no such choice", remedy))
-        }
-    }
-}
-
 /// Who must have a lease before it counts: the server's disk and those of so many replicas, or so many replicas in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Copies {
@@ -96,9 +84,8 @@ impl Copies {
     }
 
     /// Refuses what too few have, at a server to which so many replicas were connected.
-    pub(crate) fn check(self, had: Had, connected: u32) -> Result<(), Failure> {
-        let Had { own_disk, replicas } = had;
-        if self.fsync.is_some() && !own_disk {
+    pub(crate) fn check(self, (disks, replicas): Had, connected: u32) -> Result<(), Failure> {
+        if self.fsync.is_some() && disks == 0 {
             return Err(Failure::not_on_disk());
         }
         if replicas < u64::from(self.replicas) {
@@ -108,23 +95,17 @@ impl Copies {
     }
 }
 
-/// Who had it when the wait was over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Had {
-    own_disk: bool,
-    replicas: u64,
-}
+/// Whether the server's own disk had it when the wait was over, as 0 or 1, and how many replicas did.
+type Had = (u64, u64);
 
-impl Had {
-    /// Reads the reply to `WAIT`, which knows nothing of disks, or to `WAITAOF`.
-    fn read(reply: Value) -> Result<Self, Failure> {
-        let strange = |_| Failure::strange_answer();
-        if let Value::Array(_) = reply {
-            let (own, replicas): (u64, u64) = from_redis_value(reply).map_err(strange)?;
-            return Ok(Self { own_disk: own > 0, replicas });
-        }
-        Ok(Self { own_disk: false, replicas: from_redis_value(reply).map_err(strange)? })
-    }
+/// Reads the reply to `WAIT`, which knows nothing of disks, or to `WAITAOF`.
+fn had(reply: Value) -> Result<Had, Failure> {
+    let had = if let Value::Int(_) = reply {
+        from_redis_value(reply).map(|replicas| (0, replicas))
+    } else {
+        from_redis_value(reply)
+    };
+    had.map_err(|_| Failure::strange_answer())
 }
 
 /// The wait at the end of a write, for replicas or disks. It covers everything that was written over the connection before.
@@ -166,7 +147,7 @@ pub(crate) fn with_wait(own: RedisResult<Value>, waited: &RedisResult<Value>) ->
 pub(crate) fn without_wait(server: &str, reply: Value) -> Result<(Value, Result<Had, Failure>), Failure> {
     let both: Vec<Value> = from_redis_value(reply).map_err(|_| Failure::strange_answer())?;
     let [own, waited] = <[Value; 2]>::try_from(both).map_err(|_| Failure::strange_answer())?;
-    let had = if let Value::SimpleString(told) = &waited { Err(refused(server, told)) } else { Had::read(waited) };
+    let had = if let Value::SimpleString(told) = &waited { Err(refused(server, told)) } else { had(waited) };
     Ok((own, had))
 }
 
@@ -238,8 +219,8 @@ mod tests {
         assert_eq!((command(alone), command(both)), ("WAITAOF 1 0 650".to_owned(), "WAITAOF 1 2 650".to_owned()));
         assert_eq!(Copies::of(None, None), None);
         let told = |copies: Copies, own: i64, replicas: i64| {
-            let had = Had::read(Value::Array(vec![Value::Int(own), Value::Int(replicas)])).ok().unwrap();
-            copies.check(had, 2).err().map(|failure| failure.into_error(Operation::Acquire))
+            let told = had(Value::Array(vec![Value::Int(own), Value::Int(replicas)])).ok().unwrap();
+            copies.check(told, 2).err().map(|failure| failure.into_error(Operation::Acquire))
         };
         for (copies, own, replicas, words) in [
             (alone, 1, 0, None),
@@ -256,9 +237,8 @@ mod tests {
             }
         }
         for strange in [Value::Nil, Value::Array(vec![Value::Int(1)]), Value::SimpleString("OK".to_owned())] {
-            assert!(Had::read(strange).is_err());
+            assert!(had(strange).is_err());
         }
-        assert!(Fsync::parse("always").unwrap_err().to_string().contains("write wait"));
     }
 
     #[test]

@@ -7,8 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::{Effect, ErrorKind, Operation};
-use redis::Value;
+use lock_core::{Effect, ErrorKind};
 
 use crate::address::Address;
 use crate::classify::CHECK_CLUSTER;
@@ -19,7 +18,7 @@ use crate::directory::Directory;
 use crate::failure::Failure;
 use crate::hash_slot::HashSlot;
 use crate::span::Span;
-use crate::wire::{Call, Line, Question, Retry};
+use crate::wire::{Attempt, Ownership, Retry};
 
 /// How often a request is sent at most in a cluster. Chosen: it moves once, or while a hash slot moves twice, and hardly ever more.
 const SENT_MAX: u32 = 5;
@@ -44,7 +43,7 @@ enum Next {
     /// To the primary of its hash slot.
     Primary,
     /// To this server: once more, or because it has the key while the hash slot moves.
-    Server(Arc<Address>, Form),
+    Server(Arc<Address>, Ownership),
     /// Another primary is looked for. If there is none, the request fails.
     Refresh(Failure, Option<Arc<Address>>),
     /// The same, once that was done.
@@ -55,21 +54,13 @@ enum Next {
 /// What to do with a request now.
 pub(crate) enum Step {
     /// Send it to a server.
-    Send(Arc<Address>, Form),
+    Send(Arc<Address>, Ownership),
     /// Ask the directory where to send it.
     Refresh,
     /// Do nothing for a moment.
     Pause,
     /// It failed.
     Fail(Failure),
-}
-
-/// How a request is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Plain,
-    /// To a server that does not own the hash slot yet.
-    Asking,
 }
 
 /// For how long a primary is looked for that can be used.
@@ -104,21 +95,21 @@ impl<'a> Routing<'a> {
         Self { directory, deployment, hash_slot, span, sent: 0, next: Next::Primary, first: None, patience: None }
     }
 
-    /// How the first attempt failed, if this is the retry.
-    pub(crate) fn first(&self) -> Option<&Failure> {
-        self.first.as_ref()
+    /// The attempt at a server.
+    pub(crate) fn attempt(&self, ownership: Ownership) -> Attempt<'_> {
+        Attempt { first: self.first.as_ref(), ownership }
     }
 
     pub(crate) fn step(&mut self) -> Step {
         match std::mem::replace(&mut self.next, Next::Primary) {
             Next::Primary => match self.primary() {
-                Some(address) => Step::Send(address, Form::Plain),
+                Some(address) => Step::Send(address, Ownership::Owned),
                 None => self.refresh(unserved(self.hash_slot), None),
             },
-            Next::Server(address, form) => Step::Send(address, form),
+            Next::Server(address, ownership) => Step::Send(address, ownership),
             Next::Refresh(failure, sent_to) => self.refresh(failure, sent_to),
             Next::Refreshed(failure, sent_to) => match self.primary() {
-                Some(address) if Some(&address) != sent_to.as_ref() => Step::Send(address, Form::Plain),
+                Some(address) if Some(&address) != sent_to.as_ref() => Step::Send(address, Ownership::Owned),
                 Some(_) | None => self.fail(failure),
             },
             Next::Failed(failure) => self.fail(failure),
@@ -152,7 +143,7 @@ impl<'a> Routing<'a> {
     /// The outcome, unless the request has to be sent again.
     pub(crate) fn outcome<A>(
         &mut self,
-        sent: (Arc<Address>, Form),
+        sent: (Arc<Address>, Ownership),
         retry: Retry,
         answer: Result<A, Failure>,
     ) -> Option<Result<A, Failure>> {
@@ -182,17 +173,17 @@ impl<'a> Routing<'a> {
         if let Some(Redirect::Moved(address)) = failure.redirect() {
             Arc::clone(self.directory).moved(self.hash_slot, address.clone().beside(&sent_to));
         }
-        self.next = match (failure.redirect(), failure.effect()) {
+        self.next = match (failure.redirect(), failure.effect) {
             // A primary that is cut off says this for as long as that lasts, and nobody tells it that it was replaced.
             (Some(Redirect::Down), _) => {
                 self.doubt(&failure);
                 Next::Failed(failure)
             }
-            (Some(_), Effect::Unknown) => Next::Failed(moving(self.hash_slot).after_a_part()),
-            (Some(_), Effect::None) if is_over => Next::Failed(moving(self.hash_slot)),
+            (Some(_), Effect::Unknown) => Next::Failed(Failure::moving(self.hash_slot).after_a_part()),
+            (Some(_), Effect::None) if is_over => Next::Failed(Failure::moving(self.hash_slot)),
             (Some(Redirect::Moved(_)), Effect::None) => Next::Primary,
             (Some(Redirect::Ask(address)), Effect::None) => {
-                Next::Server(Arc::new(address.clone().beside(&sent_to)), Form::Asking)
+                Next::Server(Arc::new(address.clone().beside(&sent_to)), Ownership::Moving)
             }
             (None, _) if failure.is_elsewhere() && !is_over => Next::Refresh(failure, Some(sent_to)),
             (None, _) => {
@@ -203,47 +194,9 @@ impl<'a> Routing<'a> {
     }
 }
 
-/// A question to a server that does not own the hash slot yet.
-pub(crate) struct Asked<'a, Q>(pub(crate) &'a Q);
-
-impl<Q: Question> Question for Asked<'_, Q> {
-    type Answer = Q::Answer;
-
-    fn operation(&self) -> Operation {
-        self.0.operation()
-    }
-
-    /// What depends on the counter of its hash slot has several keys. Some of them are not there yet.
-    fn call(&self, line: Line<'_>) -> Result<Call, Failure> {
-        let call = self.0.call(line)?;
-        match call.slot {
-            Some(hash_slot) => Err(moving(hash_slot)),
-            None => Ok(call.asking()),
-        }
-    }
-
-    fn read(&self, line: Line<'_>, reply: Value) -> Result<Q::Answer, Failure> {
-        self.0.read(line, reply)
-    }
-
-    fn gives(&self, answer: Option<&Q::Answer>) -> bool {
-        self.0.gives(answer)
-    }
-
-    fn retry(&self) -> Retry {
-        self.0.retry()
-    }
-}
-
 pub(crate) fn unserved(hash_slot: HashSlot) -> Failure {
     let message = format!("no primary of the cluster serves the hash slot {hash_slot}");
     Failure::new(ErrorKind::Unavailable, Effect::None, message).remedy(CHECK_CLUSTER)
-}
-
-/// The keys of a lock are on their way, or the servers do not agree yet on where they are.
-fn moving(hash_slot: HashSlot) -> Failure {
-    let message = format!("the hash slot {hash_slot} is moving to another primary");
-    Failure::new(ErrorKind::Unavailable, Effect::None, message).remedy("wait until it has moved")
 }
 
 #[cfg(test)]
@@ -251,6 +204,8 @@ mod tests {
     use std::time::Duration;
 
     use redis::IntoConnectionInfo;
+
+    use lock_core::Operation;
 
     use super::*;
     use crate::classify::refusal;
@@ -288,14 +243,15 @@ mod tests {
     /// What comes after a request to h1:1 failed like this.
     fn after(topology: &Arc<dyn Directory>, failure: Failure) -> String {
         let mut routing = routing(topology);
-        let Step::Send(address, Form::Plain) = routing.step() else { panic!("it is not sent") };
+        let Step::Send(address, Ownership::Owned) = routing.step() else { panic!("it is not sent") };
         routing.failed(address, failure);
         told(routing.step())
     }
 
     fn told(step: Step) -> String {
         match step {
-            Step::Send(address, form) => format!("{form:?} {address}"),
+            Step::Send(address, Ownership::Owned) => format!("Plain {address}"),
+            Step::Send(address, Ownership::Moving) => format!("Asking {address}"),
             Step::Refresh => "refresh".to_owned(),
             Step::Pause => "pause".to_owned(),
             Step::Fail(failure) => format!("fail {:?}", failure.into_error(Operation::Acquire).kind()),

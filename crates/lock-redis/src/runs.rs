@@ -87,6 +87,11 @@ fn go_together(many: &Many, first: &Call, call: &Call) -> bool {
         && same.all(|index| first.parts().nth(index) == call.parts().nth(index))
 }
 
+/// The script for a run of requests, unless there is one.
+pub(crate) fn many<'a>(mut calls: impl ExactSizeIterator<Item = &'a Call>) -> Option<&'static Many> {
+    if calls.len() > 1 { calls.next()?.many } else { None }
+}
+
 /// One command for all requests of a run.
 pub(crate) fn together<'a>(many: &Many, calls: impl ExactSizeIterator<Item = &'a Call> + Clone) -> Cmd {
     let (lock, count) = (many.shared_keys, calls.len());
@@ -137,14 +142,14 @@ mod tests {
     use super::*;
     use crate::script::Counting;
     use crate::server::server_info::ServerInfo;
-    use crate::wire::{Line, Question, Wire};
+    use crate::wire::{Attempt, Line, Question, Wire};
 
     const STORED: &ServerInfo = &ServerInfo::assumed(Counting::Stored);
     const CLOCK: &ServerInfo = ServerInfo::UNKNOWN;
 
     fn asked<Q: Question>(question: Q, server_info: &ServerInfo) -> Call {
         let wire = Wire { server: "redis://h".into(), ..Wire::handed_in() };
-        question.call(Line { wire: &wire, server_info, first: None }).ok().unwrap()
+        question.call(Line { wire: &wire, server_info, attempt: Attempt::default() }).ok().unwrap()
     }
 
     fn acquire(name: &str) -> Call {

@@ -240,11 +240,10 @@ pub(crate) static VERIFY_SLOT: Script = Script::new(text!("clock", "verify_slot"
 /// dwell's `PTTL`, or -3 if it is another dwell.
 pub(crate) static END_DWELL: Script = Script::new(text!("end_dwell"));
 
-/// The scripts that our connections load on connecting: all that acquire or release, because a request that had to be sent again would be
-/// overtaken, and what else is most likely needed.
-pub(crate) static OWN: [&Script; 9] =
-    [&ACQUIRE.stored, &SHARE.stored, &REPLACE.stored, &RELEASE.stored, &KEEP.stored, &RENEW, &RENEW_ANY, &FENCE, &LOOK];
-
-/// The same where tokens always come from the clock.
-pub(crate) static OWN_BY_CLOCK: [&Script; 9] =
-    [&ACQUIRE.clock, &SHARE.clock, &REPLACE.clock, &RELEASE.clock, &KEEP.clock, &RENEW, &RENEW_ANY, &FENCE, &LOOK];
+/// The scripts that our connections load on connecting, where tokens are drawn like this: all that acquire or release, because a request
+/// that had to be sent again would be overtaken, and what else is most likely needed.
+pub(crate) fn own(counting: Counting) -> [&'static Script; 9] {
+    let [acquire, share, replace, release, keep] =
+        [&ACQUIRE, &SHARE, &REPLACE, &RELEASE, &KEEP].map(|script| script.counting(counting));
+    [acquire, share, replace, release, keep, &RENEW, &RENEW_ANY, &FENCE, &LOOK]
+}

@@ -3,12 +3,14 @@
 pub(crate) mod listing;
 mod many;
 mod server;
+mod source;
 
 use std::fmt;
 use std::sync::Arc;
 
 use lock_core::{
-    Ability, BackendError, Capabilities, Durability, EventSink, Isolation, Operation, Prefix, Renewed, Waiting,
+    Ability, BackendError, Capabilities, Durability, EventSink, Isolation, LockName, Operation, Prefix, Renewed,
+    Waiting,
 };
 
 use crate::cluster::Topology;
@@ -21,20 +23,21 @@ use crate::wire::Wire;
 use crate::{BACKEND, MODES, RedisConfig};
 
 pub(crate) use many::Many;
-pub(crate) use server::{Server, Serving, Source};
+pub(crate) use server::{Server, Serving};
+pub(crate) use source::{Own, Source};
 
 /// The clients of the servers that have the locks, over connections from such a source.
-pub(crate) enum Servers<S> {
+pub(crate) enum Servers<O: Own> {
     /// There is one, now and always.
-    One(Arc<Server<S>>),
+    One(Arc<Server<O>>),
     /// A directory says which they are.
-    Many(Arc<Many<S>>),
+    Many(Arc<Many<O>>),
 }
 
-impl<S: Source> Servers<S> {
+impl<O: Own> Servers<O> {
     /// Those of a configuration. Nothing is connected yet.
     pub(crate) fn of(config: &RedisConfig) -> Result<Self, Failure> {
-        let servers = config.servers();
+        let servers = &config.servers;
         let directory: Arc<dyn Directory> = match servers.deployment {
             Deployment::OneServer | Deployment::Quorum => {
                 return Ok(Self::one(Server::of(Target::of(config)?, config)));
@@ -46,7 +49,7 @@ impl<S: Source> Servers<S> {
         Ok(Self::Many(Many::new(directory, config.clone(), Waiting::QueueWithPush)))
     }
 
-    pub(crate) fn one(server: Server<S>) -> Self {
+    pub(crate) fn one(server: Server<O>) -> Self {
         Self::One(Arc::new(server))
     }
 
@@ -76,8 +79,16 @@ impl<S: Source> Servers<S> {
         }
     }
 
+    /// The server that has a lock, if it is known. Otherwise the request finds out why it is not.
+    pub(crate) fn server_of(&self, name: &LockName) -> Option<Arc<Server<O>>> {
+        match self {
+            Self::One(server) => Some(Arc::clone(server)),
+            Self::Many(many) => many.node(&many.primary(name)?).ok(),
+        }
+    }
+
     /// All servers.
-    pub(crate) fn each(&self) -> Result<Vec<Serving<S>>, Failure> {
+    pub(crate) fn each(&self) -> Result<Vec<Serving<O>>, Failure> {
         match self {
             Self::One(server) => Ok(vec![(Arc::clone(server), Vec::new())]),
             Self::Many(many) => many.each(),
@@ -98,16 +109,17 @@ impl<S: Source> Servers<S> {
             Capabilities::new(BACKEND, waiting, Durability::ClockFloor).with_modes(MODES).with_abilities(Ability::ALL)
         };
         match self {
-            Self::One(server) => S::promise(Some(&server.source), redis(server.wire.waiting()).with_shared_counter()),
-            Self::Many(many) if many.deployment() == Deployment::Sentinels => {
-                S::promise(None, redis(many.waiting).with_shared_counter())
-            }
+            Self::One(server) => server.source.promise(redis(server.wire.waiting()).with_shared_counter()),
+            Self::Many(many) if many.deployment() == Deployment::Sentinels => redis(many.waiting)
+                .with_shared_counter()
+                .with_ordering(O::order(None))
+                .with_isolation(Isolation::Isolated),
             Self::Many(many) => redis(many.waiting).with_isolation(Isolation::Isolated),
         }
     }
 }
 
-impl<S: Source> fmt::Debug for Servers<S> {
+impl<O: Own> fmt::Debug for Servers<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wire = self.wire();
         f.debug_struct("Redis").field("server", &wire.server).field("prefix", &wire.prefix.as_deref()).finish()

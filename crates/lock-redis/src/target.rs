@@ -47,11 +47,11 @@ impl Target {
     /// The one server of a configuration. One of several servers is refused, for what has to stay with one server: a node of a quorum,
     /// or a pool.
     pub(crate) fn of(config: &RedisConfig) -> Result<Self, Failure> {
-        let what = match config.servers().deployment {
+        let what = match config.servers.deployment {
             Deployment::OneServer | Deployment::Quorum => {
-                let client = Client::open(config.server().clone());
+                let client = Client::open(config.servers.server.clone());
                 let failed = |error| classify(connecting(config.shown_url(), CONNECT_WITHIN), &error);
-                return Ok(Self::new(client.map_err(failed)?, Deployment::OneServer, config.failover()));
+                return Ok(Self::new(client.map_err(failed)?, Deployment::OneServer, config.failover));
             }
             Deployment::Sentinels => "another server after a fail-over",
             Deployment::Cluster => "a cluster, which has several servers",
@@ -69,7 +69,7 @@ impl Target {
     #[cfg(any(feature = "deadpool", feature = "r2d2"))]
     pub(crate) fn of_a_pool(config: &RedisConfig) -> Result<Self, Failure> {
         let target = Self::of(config)?;
-        config.failover().check_pooled().map(|()| target)
+        config.failover.check_pooled().map(|()| target)
     }
 
     /// The server as it is shown to users.

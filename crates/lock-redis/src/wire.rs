@@ -52,7 +52,7 @@ impl Wire {
 
     /// To the servers of a configuration as a whole. Each of them has a wire of its own.
     pub(crate) fn of(config: &RedisConfig) -> Self {
-        let (server, prefix, servers) = (config.shown_url().to_owned(), config.own_prefix().clone(), config.servers());
+        let (server, prefix, servers) = (config.shown_url().to_owned(), config.prefix.clone(), &config.servers);
         let (store, copies) = (Some(servers.store()), config.copies());
         Self { prefix, deployment: servers.deployment, server, store, channel: None, copies }
     }
@@ -131,15 +131,36 @@ impl Wire {
 pub(crate) struct Line<'a> {
     pub(crate) wire: &'a Wire,
     pub(crate) server_info: &'a ServerInfo,
+    pub(crate) attempt: Attempt<'a>,
+}
+
+/// Which attempt at a question this is; the first one, at the server that owns the keys, unless something else is said.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Attempt<'a> {
     /// How the first attempt failed, if this is the retry.
     pub(crate) first: Option<&'a Failure>,
+    pub(crate) ownership: Ownership,
+}
+
+impl<'a> Attempt<'a> {
+    /// The retry after this failure.
+    pub(crate) fn after(first: &'a Failure) -> Self {
+        Self { first: Some(first), ..Self::default() }
+    }
 }
 
 impl Line<'_> {
     /// The command that asks, with what its answer waits for besides, for as long as the request has time.
+    ///
+    /// What depends on the counter of its hash slot has several keys. Some of them are not yet at a server that does not own them yet.
     pub(crate) fn call<Q: Question>(self, question: &Q, until: Instant) -> Result<Call, Failure> {
         let wait = self.copies(question).map(|copies| Wait { copies, until });
-        Ok(Call { wait, ..question.call(self)? })
+        let call = Call { wait, ..question.call(self)? };
+        match (self.attempt.ownership, call.slot) {
+            (Ownership::Owned, _) => Ok(call),
+            (Ownership::Moving, None) => Ok(call.asking()),
+            (Ownership::Moving, Some(hash_slot)) => Err(Failure::moving(hash_slot)),
+        }
     }
 
     /// Reads the reply to that command. A grant that too few replicas have is an error whose outcome is unknown, so the machine gives it
@@ -162,7 +183,9 @@ impl Line<'_> {
     /// the place. Not so if another incarnation answers: what broke the connection may have lost the lease as well.
     pub(crate) fn released(self, answer: Released) -> Released {
         match answer {
-            Released::NotHeld if self.first.and_then(Failure::broke_at) == Some(&self.server_info.incarnation()) => {
+            Released::NotHeld
+                if self.attempt.first.and_then(Failure::broke_at) == Some(&self.server_info.incarnation()) =>
+            {
                 Released::Released
             }
             Released::NotHeld | Released::Released | Released::Left => answer,

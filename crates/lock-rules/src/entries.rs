@@ -41,7 +41,7 @@ pub struct Entry<K> {
     pub is_granted: bool,
 }
 
-/// What the order means for one entry.
+/// The meaning of the order for one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision<'a, K> {
     /// It holds, or may become a hold now.

@@ -7,7 +7,7 @@ use lock_core::{Moment, Ttl};
 ///
 /// A request calls [`LatchRows::write`] at most once, as its last step.
 pub trait LatchRows {
-    /// What a read or the write fails with.
+    /// The error of a read or the write.
     type Error;
 
     /// The store's clock when the rows were read.
@@ -44,7 +44,7 @@ pub trait LatchRows {
     fn write(&mut self, update: LatchUpdate<'_>) -> Result<(), Self::Error>;
 }
 
-/// What a request changes of a latch. Arrivals of its generation and of the one before are kept.
+/// The changes of a request to a latch. Arrivals of its generation and of the one before are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatchUpdate<'a> {
     /// The latch from now on. If its generation is new, it has no arrivals.
@@ -55,7 +55,7 @@ pub struct LatchUpdate<'a> {
     pub arrival: Option<(&'a ArrivalId, u64)>,
 }
 
-/// What a request did to a latch.
+/// The effect of a request on a latch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Nothing that concerns its waiters.

@@ -10,7 +10,7 @@ use lock_core::{Moment, Ttl};
 /// Chosen: far above the pauses of a healthy process, far below what waiters accept at the head of a queue.
 pub const PLACE_MAX: Duration = Duration::from_secs(10);
 
-/// The shortest life of a tombstone. Chosen: longer than any request is under way, however short the ttl is.
+/// The shortest life of a tombstone. Chosen: longer than any request is in flight, however short the ttl is.
 pub const TOMBSTONE_MIN: Duration = Duration::from_secs(10);
 
 /// How long a place lasts unless it is refreshed, and a hand-over unless it is renewed.

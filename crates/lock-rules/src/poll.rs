@@ -1,11 +1,11 @@
-//! Polling for waiters of a store that does not push: whether their turn has come, and when to look again.
+//! Polling for waiters of a store that does not push: whether their turn has come, and when to poll again.
 //!
 //! The [`Poller`] has the waiters of one client: the store calls [`Poller::follow`] with each answer to a claim, and [`Poller::forget`] with each
-//! release. A task or a thread sleeps for [`Poller::pause`], calls [`Poller::begin_look`], shows [`survey`] the rows of each lock that has a
-//! waiter, and delivers the events that [`Poller::see`] returns, or the one of [`Poller::fail`].
+//! release. A task or a thread sleeps for [`Poller::pause`], calls [`Poller::begin`], shows [`survey`] the rows of each lock that has a
+//! waiter, and delivers the events that [`Poller::finish`] returns, or the one of [`Poller::fail`].
 //!
 //! The first waiter of a queue is polled for every few milliseconds, and the others less often, so that many waiters cost no more than a few.
-//! Events are hints: a waiter that hears nothing asks again before its place expires.
+//! Events are hints: a waiter without an event asks again before its place expires.
 
 mod pace;
 mod survey;
@@ -22,9 +22,9 @@ pub use self::survey::survey;
 pub struct Waiter {
     /// The lock.
     pub name: LockName,
-    /// Who waits.
+    /// The waiter's owner.
     pub owner: Owner,
-    /// What it asks for.
+    /// Its terms.
     pub terms: Terms,
     /// Its last known position, 1 for the next waiter.
     pub position: u32,
@@ -32,20 +32,20 @@ pub struct Waiter {
     pub place_until: Moment,
 }
 
-/// Whether a waiter took a place since the last look: its turn may have come before it was known here.
+/// Whether a waiter took a place since the last poll: its turn may have come before it was known here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum News {
+pub enum NewWaiters {
     /// No.
     #[default]
     None,
     /// Yes.
-    NewWaiter,
+    Some,
 }
 
-/// What a look has found.
+/// The result of a poll.
 #[derive(Clone, Debug, Default)]
-pub struct Sight {
-    /// What waiters should know.
+pub struct PollResult {
+    /// Events for waiters.
     pub events: Vec<StoreEvent>,
     /// Their positions; 0 without a place.
     pub positions: Vec<(Owner, u32)>,
@@ -53,25 +53,32 @@ pub struct Sight {
     pub due: Option<Moment>,
 }
 
-/// The waiters of one client, and how often to look on their behalf.
+/// The waiters of one client, and how often to poll for them.
 #[derive(Debug)]
 pub struct Poller {
-    /// The shortest time between two looks for the first waiter.
+    /// The shortest time between two polls for the first waiter.
     tick: Duration,
     waiters: Vec<Waiter>,
-    news: News,
+    new_waiters: NewWaiters,
     /// When the waiters' prospects last changed.
     changed: Moment,
-    /// When a turn may come although nobody writes, as the last look has found.
+    /// When a turn may come although nobody writes, as the last poll has found.
     due: Option<Moment>,
-    /// How long the last look took.
+    /// How long the last poll took.
     cost: Duration,
 }
 
 impl Poller {
-    /// Without waiters. `tick` is the shortest time between two looks for the first waiter of a queue: a few milliseconds if a look is cheap.
+    /// Without waiters. `tick` is the shortest time between two polls for the first waiter of a queue: a few milliseconds if a poll is cheap.
     pub fn new(tick: Duration) -> Self {
-        Self { tick, waiters: Vec::new(), news: News::None, changed: Moment::ORIGIN, due: None, cost: Duration::ZERO }
+        Self {
+            tick,
+            waiters: Vec::new(),
+            new_waiters: NewWaiters::None,
+            changed: Moment::ORIGIN,
+            due: None,
+            cost: Duration::ZERO,
+        }
     }
 
     /// Polls for the claim's owner if it has a place now, and no longer if it has none.
@@ -84,7 +91,7 @@ impl Poller {
         }
         let Claim { name, owner, terms, .. } = claim.clone();
         self.waiters.push(Waiter { name, owner, terms, position, place_until: now + valid_for });
-        self.news = News::NewWaiter;
+        self.new_waiters = NewWaiters::Some;
     }
 
     /// Polls for this owner no longer.
@@ -102,11 +109,11 @@ impl Poller {
         self.changed
     }
 
-    /// How long to sleep until the next look; `None` if nobody waits.
+    /// How long to sleep until the next poll; `None` if nobody waits.
     pub fn pause(&mut self, now: Moment) -> Option<Duration> {
         self.waiters.retain(|waiter| now < waiter.place_until);
         let foremost = self.waiters.iter().map(|waiter| waiter.position).min()?;
-        if self.news == News::NewWaiter {
+        if self.new_waiters == NewWaiters::Some {
             return Some(Duration::ZERO);
         }
         let tick = self.tick.max(self.cost);
@@ -114,27 +121,27 @@ impl Poller {
         Some(pause(tick, foremost, now.since(self.changed)).min(until_due))
     }
 
-    /// How long the last look took. A tick is at least as long, so that waiters rarely look at the same time, even at a busy store.
+    /// How long the last poll took. A tick is at least as long, so that waiters rarely poll at the same time, even at a busy store.
     pub fn took(&mut self, cost: Duration) {
         self.cost = cost;
     }
 
-    /// A look begins. Whether there are new waiters since the last one.
-    pub fn begin_look(&mut self) -> News {
-        std::mem::take(&mut self.news)
+    /// Begins a poll. Returns whether there are new waiters since the last one.
+    pub fn begin(&mut self) -> NewWaiters {
+        std::mem::take(&mut self.new_waiters)
     }
 
-    /// A look at all locks with waiters has ended, with one sight for them all. Returns the events for the waiters that are still there: others
+    /// Ends a poll of all locks with waiters, with one result for them all. Returns the events for the waiters that are still there: others
     /// may have left, or been answered, meanwhile.
-    pub fn see(&mut self, now: Moment, sight: Sight) -> Vec<StoreEvent> {
-        self.due = sight.due;
-        for (owner, position) in sight.positions {
+    pub fn finish(&mut self, now: Moment, found: PollResult) -> Vec<StoreEvent> {
+        self.due = found.due;
+        for (owner, position) in found.positions {
             let moved = self.waiters.iter_mut().find(|waiter| waiter.owner == owner && waiter.position != position);
             if let Some(waiter) = moved {
                 (waiter.position, self.changed) = (position, now);
             }
         }
-        let mut events = sight.events;
+        let mut events = found.events;
         if !events.is_empty() {
             self.changed = now;
             self.waiters.retain(|waiter| now < waiter.place_until);
@@ -143,7 +150,7 @@ impl Poller {
         events
     }
 
-    /// A look has failed. Each waiter then asks, and gets the error from the store itself.
+    /// A poll has failed. Each waiter then asks, and gets the error from the store itself.
     pub fn fail(&mut self, now: Moment) -> StoreEvent {
         (self.changed, self.due) = (now, None);
         StoreEvent::RecheckAll

@@ -13,7 +13,7 @@ use crate::rows::{Hold, Rows, Standing, Write};
 /// Ends the owner's lease and passes the lock on, now or after the time for which the lock is to be kept; or drops the
 /// owner's place. Touches nobody else's. Then serves the waiters that fit.
 ///
-/// If a claim of the owner may still be under way, such a claim is refused for a while: see [`tombstone_for`].
+/// If a claim of the owner may still be in flight, such a claim is refused for a while: see [`tombstone_for`].
 ///
 /// # Errors
 /// `Protocol` if the lock is to be kept and the lease is not exclusive. Those of the rows. Then nothing was changed.

@@ -1,4 +1,4 @@
-//! What a store keeps of one lock, and how a request changes it.
+//! The rows of one lock, and how a request changes them.
 
 use lock_core::inspect::{Held, Waiter};
 use lock_core::limit::Record;
@@ -17,9 +17,9 @@ use lock_core::{Claim, FencingToken, Holder, Mode, Moment, Note, Owner, Slots, S
 pub trait Rows {
     /// The store's name in errors.
     const BACKEND: &'static str;
-    /// Where a waiter is notified.
+    /// The address at which a waiter is notified.
     type Client: Clone;
-    /// What a read or the write fails with.
+    /// The error of a read or the write.
     type Error;
 
     /// The store's clock when the rows were read.
@@ -146,7 +146,7 @@ pub fn ends_of(permits: u32, ends: impl Iterator<Item = (Moment, u32)>) -> Vec<(
 /// A lease as a store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// Who holds.
+    /// The holder's owner.
     pub owner: Owner,
     /// Who else may hold at the same time; permits are under the limit in force.
     pub mode: Mode,
@@ -187,7 +187,7 @@ impl Hold {
 pub struct Place<C> {
     /// Orders the places of a lock, by arrival.
     pub number: u64,
-    /// Who waits.
+    /// The waiter's owner.
     pub owner: Owner,
     /// What it asks for; permits are under the limit in force.
     pub terms: Terms,
@@ -199,7 +199,7 @@ pub struct Place<C> {
     pub until: Moment,
     /// What the waiter says about itself.
     pub note: Note,
-    /// Where the waiter is notified.
+    /// The address at which the waiter is notified.
     pub client: C,
 }
 
@@ -211,14 +211,14 @@ impl<C> Place<C> {
     }
 }
 
-/// What a request changes.
+/// The changes of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changes<C> {
     /// The rows, in this order.
     pub writes: Vec<Write<C>>,
     /// How the lock is held afterwards, for a store that keeps this with the lock. It counts the leases that are valid at [`Rows::now`].
     pub standing: Option<Standing>,
-    /// Whom to notify once the rows are written.
+    /// The waiters to notify once the rows are written.
     pub notices: Vec<Notice<C>>,
 }
 
@@ -248,8 +248,8 @@ pub enum Write<C> {
 /// An event for one client. A hint: the client may miss it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice<C> {
-    /// Whom to notify.
+    /// The waiter's address.
     pub client: C,
-    /// What happened.
+    /// The event.
     pub event: StoreEvent,
 }

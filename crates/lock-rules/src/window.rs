@@ -58,11 +58,11 @@ pub const EXPIRED_MAX: usize = 64;
 pub trait WindowStore {
     /// The store's name in errors.
     const BACKEND: &'static str;
-    /// Where a waiter is notified.
+    /// The address at which a waiter is notified.
     type Client: Clone;
 }
 
-/// What the store has to do next for a [`Request`].
+/// The next step of the store for a [`Request`].
 #[derive(Debug)]
 pub enum Step<C, T> {
     /// Load what the request needs, all as it was at one moment, and read the clock at that moment or later. (In PostgreSQL, this is
@@ -74,7 +74,7 @@ pub enum Step<C, T> {
     Done(Result<T, BackendError>),
 }
 
-/// What became of a commit.
+/// The outcome of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Committed {
     /// All changes are written.
@@ -83,7 +83,7 @@ pub enum Committed {
     Conflict,
 }
 
-/// What a request reads of a lock.
+/// The part of a lock that a request reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// The owners whose leases, places and tombstones it reads.
@@ -124,12 +124,12 @@ impl Needs {
     }
 }
 
-/// What was loaded of a lock.
+/// The part of a lock that was loaded.
 ///
 /// A row that has expired at `now` is in none of these fields but `expired`. The modes of leases and places are under the limit in force.
 #[derive(Clone, Debug)]
 pub struct Window<C> {
-    /// What was asked for.
+    /// The needs of the request.
     pub needs: Needs,
     /// The store's clock.
     pub now: Moment,
@@ -168,7 +168,7 @@ pub struct Window<C> {
     pub above: Vec<Place<C>>,
 }
 
-/// What is stored for one owner.
+/// The rows of one owner.
 #[derive(Clone, Debug)]
 pub struct OfOwner<C> {
     /// The owner.
@@ -181,7 +181,7 @@ pub struct OfOwner<C> {
     pub is_given_up: bool,
 }
 
-/// What a request has decided, and what that depends on.
+/// The decision of a request, and the rows that it depends on.
 ///
 /// In one step, a store
 /// 1. locks the row of the lock, if there is a `version`, and then the rows of `leases` in the order of their owners; it reads these rows and
@@ -218,7 +218,7 @@ pub struct Commit<C> {
 /// A lease that a commit compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compared {
-    /// Who holds.
+    /// The holder's owner.
     pub owner: Owner,
     /// The highest token of the lease.
     pub highest: FencingToken,

@@ -10,7 +10,7 @@ use lock_core::{
     Answer, BackendError, Claim, Effect, ErrorKind, EventSink, Listeners, LockName, Owner, Queueing, StoreEvent,
 };
 use lock_host::{Clock, HostClock};
-use lock_rules::poll::{Poller, Sight, Waiter};
+use lock_rules::poll::{PollResult, Poller, Waiter};
 use lock_rules::window;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -131,10 +131,10 @@ impl<D: Database> Drop for Waiters<D> {
 
 impl State {
     /// The events of a look. A lock that looks free may not be: a transaction may be fenced by its expired lease.
-    fn seen(&mut self, sight: Sight) -> Vec<StoreEvent> {
+    fn seen(&mut self, found: PollResult) -> Vec<StoreEvent> {
         let now = Instant::now();
         self.freed.retain(|_, at| now - *at < FREED_EVERY);
-        let mut events = self.poller.see(HostClock.now(), sight);
+        let mut events = self.poller.finish(HostClock.now(), found);
         events.retain(|event| {
             let StoreEvent::Freed { name } = event else { return true };
             let is_repeated = self.freed.contains_key(name);
@@ -246,9 +246,9 @@ impl<D: Database> Desk<D> {
 
     /// Looks at all locks that somebody waits for, and says what was found.
     async fn look(&self) {
-        self.state().poller.begin_look();
-        let Ok(Ok(sight)) = timeout(LOOK_WITHIN, self.survey()).await else { return self.failed().await };
-        let events = self.state().seen(sight);
+        self.state().poller.begin();
+        let Ok(Ok(found)) = timeout(LOOK_WITHIN, self.survey()).await else { return self.failed().await };
+        let events = self.state().seen(found);
         for event in events {
             if let StoreEvent::Granted { lease, .. } = &event {
                 self.forget(lease.owner);
@@ -264,22 +264,22 @@ impl<D: Database> Desk<D> {
         sleep(RETRY).await;
     }
 
-    async fn survey(&self) -> Result<Sight, BackendError> {
+    async fn survey(&self) -> Result<PollResult, BackendError> {
         let mut by_name: HashMap<_, Vec<Waiter>> = HashMap::new();
         for waiter in self.state().poller.waiters() {
             by_name.entry(waiter.name.clone()).or_default().push(waiter.clone());
         }
         let mut session = Session::<D>::new(self.database.lend().await?, Instant::now() + LOOK_WITHIN);
         let key = |name: &LockName| self.database.prefix().key(name.as_str());
-        let (mut all, mut names) = (Sight::default(), by_name.iter().peekable());
+        let (mut all, mut names) = (PollResult::default(), by_name.iter().peekable());
         while names.peek().is_some() {
             let some = names.by_ref().take(LOCKS_MAX);
             let requests = some.map(|(name, waiters)| (key(name), window::survey(name, waiters))).collect();
-            for (sight, then) in session.run_all(requests).await? {
-                all.events.extend(sight.events);
-                all.positions.extend(sight.positions);
+            for (found, then) in session.run_all(requests).await? {
+                all.events.extend(found.events);
+                all.positions.extend(found.positions);
                 // The server's clock is not this machine's.
-                let here = sight.due.map(|due| HostClock.now() + due.since(then));
+                let here = found.due.map(|due| HostClock.now() + due.since(then));
                 all.due = here.into_iter().chain(all.due).min();
             }
         }

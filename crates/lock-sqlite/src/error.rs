@@ -41,7 +41,7 @@ impl From<rusqlite::Error> for Fault {
 pub(crate) enum Stage {
     /// Nothing was committed.
     Before,
-    /// The commit itself was under way.
+    /// The commit itself was in flight.
     Committing,
 }
 

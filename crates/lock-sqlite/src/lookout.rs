@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lock_core::{BackendError, LockName, Moment, Operation};
 use lock_host::{Clock, HostClock};
-use lock_rules::poll::{self, News, Sight, Waiter};
+use lock_rules::poll::{self, NewWaiters, PollResult, Waiter};
 
 use crate::error::{Fault, Stage, explain};
 use crate::file::Missing;
@@ -38,22 +38,26 @@ impl<'a> Lookout<'a> {
     }
 
     /// What to tell waiters, if anything happened since the last look.
-    pub(crate) fn look(&mut self, news: News, waiters: impl FnOnce() -> Vec<Waiter>) -> Result<Sight, BackendError> {
+    pub(crate) fn look(
+        &mut self,
+        new_waiters: NewWaiters,
+        waiters: impl FnOnce() -> Vec<Waiter>,
+    ) -> Result<PollResult, BackendError> {
         let now = self.settings.timing.now();
         let session = self.session()?;
         let version = session.data_version();
         let version =
             version.map_err(|error| explain(Operation::Acquire, Stage::Before, &self.settings.path, error.into()))?;
         let is_due = self.due.is_some_and(|due| due <= now);
-        if self.version == Some(version) && news == News::None && !is_due {
+        if self.version == Some(version) && new_waiters == NewWaiters::None && !is_due {
             self.session = Some(session);
-            return Ok(Sight::default());
+            return Ok(PollResult::default());
         }
         // Read before the look: what is committed between the two is seen twice rather than never.
         self.version = Some(version);
-        let sight = self.survey(session, &waiters())?;
-        self.due = sight.due;
-        Ok(sight)
+        let found = self.survey(session, &waiters())?;
+        self.due = found.due;
+        Ok(found)
     }
 
     fn session(&mut self) -> Result<Session, BackendError> {
@@ -64,30 +68,30 @@ impl<'a> Lookout<'a> {
         Session::open(self.settings, &mut self.session, Missing::Refuse, HostClock.now() + LOOK_WITHIN)
     }
 
-    fn survey(&mut self, session: Session, waiters: &[Waiter]) -> Result<Sight, BackendError> {
+    fn survey(&mut self, session: Session, waiters: &[Waiter]) -> Result<PollResult, BackendError> {
         let deadline = HostClock.now() + LOOK_WITHIN;
         let ask = Ask { operation: Operation::Acquire, access: Access::Read, deadline };
         match session.begin(self.settings, &ask, || {})? {
             Begun::Here => {
                 let work = |db: &_| survey(&Transaction::new(db, self.settings), waiters);
-                let (session, sight) = session.finish(work);
+                let (session, found) = session.finish(work);
                 self.session = session;
-                sight.map_err(|failure| failure.explain(ask.operation, &self.settings.path))
+                found.map_err(|failure| failure.explain(ask.operation, &self.settings.path))
             }
             Begun::Replaced => {
                 self.session = Some(session);
-                Ok(Sight::default())
+                Ok(PollResult::default())
             }
         }
     }
 }
 
-fn survey(transaction: &Transaction<'_>, waiters: &[Waiter]) -> Result<Sight, Fault> {
-    let mut sight = Sight::default();
+fn survey(transaction: &Transaction<'_>, waiters: &[Waiter]) -> Result<PollResult, Fault> {
+    let mut found = PollResult::default();
     let names: BTreeSet<&LockName> = waiters.iter().map(|waiter| &waiter.name).collect();
     for name in names {
         let mine: Vec<&Waiter> = waiters.iter().filter(|waiter| waiter.name == *name).collect();
-        poll::survey(&mut transaction.rows(name), name, &mine, &mut sight)?;
+        poll::survey(&mut transaction.rows(name), name, &mine, &mut found)?;
     }
-    Ok(sight)
+    Ok(found)
 }

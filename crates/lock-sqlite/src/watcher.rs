@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_core::{Answer, Claim, EventSink, Listeners, Moment, Owner, StoreEvent};
-use lock_rules::poll::{News, Poller};
+use lock_rules::poll::{NewWaiters, Poller};
 
 use crate::lookout::Lookout;
 use crate::settings::Settings;
@@ -100,10 +100,10 @@ impl Drop for Watcher {
 
 fn watch(shared: &Shared) {
     let mut lookout = Lookout::new(&shared.settings);
-    while let Some(news) = shared.next_look() {
-        match lookout.look(news, || shared.lock().poller.waiters().to_vec()) {
-            Ok(sight) => {
-                let events = shared.lock().poller.see(shared.now(), sight);
+    while let Some(new_waiters) = shared.next_look() {
+        match lookout.look(new_waiters, || shared.lock().poller.waiters().to_vec()) {
+            Ok(found) => {
+                let events = shared.lock().poller.finish(shared.now(), found);
                 shared.deliver(&events);
             }
             Err(_) => {
@@ -122,7 +122,7 @@ impl Shared {
     }
 
     /// Sleeps until it is time to look; `None` at the end.
-    fn next_look(&self) -> Option<News> {
+    fn next_look(&self) -> Option<NewWaiters> {
         let (mut state, mut has_slept) = (self.lock(), false);
         while state.thread != Thread::Ending {
             state = match state.poller.pause(self.now()) {
@@ -132,7 +132,7 @@ impl Shared {
                     {
                         state.looks += 1;
                     }
-                    return Some(state.poller.begin_look());
+                    return Some(state.poller.begin());
                 }
                 Some(pause) => {
                     has_slept = true;

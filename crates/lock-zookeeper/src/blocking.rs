@@ -28,7 +28,7 @@ pub fn connect(config: &ZookeeperConfig) -> Result<Bridged<Store>, BackendError>
 /// Raises the base of the fencing tokens, so that all later tokens are above this one. Returns false if it is high enough.
 ///
 /// Needed after the servers were restored from an old copy: their transactions count from an old number then. Stop all clients first. One
-/// that runs ends its session when it learns of the new base, and loses its leases; a claim that is under way may still be granted with an old token.
+/// that runs ends its session when it learns of the new base, and loses its leases; a claim that is in flight may still be granted with an old token.
 ///
 /// # Errors
 /// Those of [`nonblocking::connect`]; `Config` if too few tokens would be left; `Denied` if the base belongs to another login.

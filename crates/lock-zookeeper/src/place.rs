@@ -115,7 +115,7 @@ impl Place {
 
     /// Finds out whether there is an entry.
     pub(crate) async fn find(&mut self, session: &Session) -> Result<(), Error> {
-        // A creation that is still under way on an earlier connection is refused: its session has moved.
+        // A creation that is still in flight on an earlier connection is refused: its session has moved.
         let (asked, listed) = join(session.catch_up(), self.directory.listed(session)).await;
         asked?;
         let listed = listed?;

@@ -57,9 +57,9 @@ impl Sessions {
             if let Some(current) = state.current.as_ref().filter(|current| !current.session.is_over()) {
                 return Ok(Arc::clone(current));
             }
-            let under_way = state.opening.take().filter(|opening| opening.peek().is_none());
+            let in_flight = state.opening.take().filter(|opening| opening.peek().is_none());
             let ending = state.current.clone();
-            state.opening.insert(under_way.unwrap_or_else(|| self.open(ending))).clone()
+            state.opening.insert(in_flight.unwrap_or_else(|| self.open(ending))).clone()
         };
         opening.await
     }

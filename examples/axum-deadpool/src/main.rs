@@ -61,7 +61,7 @@ async fn main() -> anyhow::Result<()> {
         ended = server => ended?,
         () = async { late.await; sleep(GRACE).await } => eprintln!("some requests are given up"),
     }
-    locks.close().await; // requests that are still under way lose their locks, and nobody has to wait for the ttl
+    locks.close().await; // requests that are still in flight lose their locks, and nobody has to wait for the ttl
     Ok(())
 }
 
@@ -129,7 +129,7 @@ async fn read(
 }
 
 /// The layer refuses editors that this process knows to be late. The script that writes checks the token once more, in Redis: another
-/// process may have let in a later editor, also while this request is under way.
+/// process may have let in a later editor, also while this request is in flight.
 async fn write(
     State(service): State<Invoices>,
     Path(invoice): Path<u64>,

@@ -113,7 +113,7 @@ fn a_worker_that_is_suspended_past_its_leases_writes_nothing_when_it_resumes() {
     // Kept open until the worker has stopped: its other threads report too.
     let mut reported = BufReader::new(suspended.process().stderr.take().unwrap()).lines();
     let first = reported.next().unwrap().unwrap();
-    // The last two are of a request that was under way when it was suspended.
+    // The last two are of a request that was in flight when it was suspended.
     let reasons = ["lost the lock", "comes too late", "Interrupted system call", "did not answer"];
     assert!(reasons.iter().any(|reason| first.contains(reason)), "{first}");
     wait_until_all_is_imported(&redis);

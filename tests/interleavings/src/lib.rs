@@ -14,21 +14,23 @@ mod sync {
     pub(crate) use shuttle::thread;
 }
 
+#[path = "../../../crates/lock-host/src/acquire_call.rs"]
+mod acquire_call;
 #[path = "../../../crates/lock-host/src/alarms.rs"]
 mod alarms;
-#[path = "../../../crates/lock-host/src/asking.rs"]
-mod asking;
 #[path = "../../../crates/lock-host/src/builder.rs"]
 mod builder;
 #[path = "../../../crates/lock-host/src/cancel.rs"]
 mod cancel;
+#[path = "../../../crates/lock-host/src/client_context.rs"]
+mod client_context;
 #[path = "../../../crates/lock-host/src/clock.rs"]
 mod clock;
 #[path = "../../../crates/lock-host/src/errors.rs"]
 mod errors;
+#[path = "../../../crates/lock-host/src/hold_call.rs"]
+mod hold_call;
 mod host;
-#[path = "../../../crates/lock-host/src/inquiry.rs"]
-mod inquiry;
 #[path = "../../../crates/lock-host/src/keeper_view.rs"]
 mod keeper_view;
 #[path = "../../../crates/lock-host/src/kinds.rs"]
@@ -51,8 +53,6 @@ mod options;
 mod outage;
 #[path = "../../../crates/lock-host/src/pending_events.rs"]
 mod pending_events;
-#[path = "../../../crates/lock-host/src/ports.rs"]
-mod ports;
 #[path = "../../../crates/lock-host/src/proof.rs"]
 mod proof;
 #[cfg(test)]
@@ -66,8 +66,6 @@ mod setters;
 mod sharded;
 #[path = "../../../crates/lock-host/src/site.rs"]
 mod site;
-#[path = "../../../crates/lock-host/src/sleepers.rs"]
-mod sleepers;
 #[path = "../../../crates/lock-host/src/stations.rs"]
 mod stations;
 #[path = "../../../crates/lock-host/src/untraced.rs"]
@@ -76,13 +74,13 @@ mod traced;
 mod turn;
 #[path = "../../../crates/lock-host/src/waiters.rs"]
 mod waiters;
+#[path = "../../../crates/lock-host/src/wake_registry.rs"]
+mod wake_registry;
 #[path = "../../../crates/lock-host/src/weak.rs"]
 mod weak;
 
 #[path = "../../../crates/lock-blocking/src/acquire.rs"]
 mod acquire;
-#[path = "../../../crates/lock-blocking/src/bell.rs"]
-mod bell;
 #[path = "../../../crates/lock-blocking/src/change.rs"]
 mod change;
 #[path = "../../../crates/lock-blocking/src/client.rs"]
@@ -117,6 +115,8 @@ mod rw_lock;
 mod semaphore;
 #[path = "../../../crates/lock-blocking/src/threads.rs"]
 mod threads;
+#[path = "../../../crates/lock-blocking/src/wake_signal.rs"]
+mod wake_signal;
 
 #[path = "../../../crates/lock-redis/src/blocking/slots.rs"]
 mod slots;
@@ -127,17 +127,18 @@ pub mod broken;
 pub mod sharing;
 mod store;
 
+pub use acquire_call::AcquireCall;
 pub use alarms::{Alarm, Alarms, NAP_MAX, Ring};
-pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
 pub use cancel::CancelToken;
 pub use client::Client;
+pub use client_context::ClientContext;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use errors::{ChangeError, Error, HoldError, Unchanged, counted, panicked};
 pub use guard::Guard;
+pub use hold_call::HoldCall;
 pub use host::{note, random_u64, secret};
-pub use inquiry::Inquiry;
-pub use keeper_view::{KeeperView, Net};
+pub use keeper_view::{CloseOnDrop, KeeperView};
 pub use kinds::{Exclusive, Permits, Shared};
 pub use latch::Latch;
 pub use lock::{LimitCall, Lock};
@@ -149,14 +150,13 @@ pub use named_latch::{LatchCall, NamedLatch};
 pub use notifying_guard::NotifyingGuard;
 pub use observer::{Observer, SharedObserver};
 pub use options::{LockOptions, Setting};
-pub use ports::Ports;
 pub use proof::Proof;
-pub use renewals::{Book, Next, RenewalQueue};
+pub use renewals::{KeeperState, KeeperStep, RenewalQueue};
 pub use rw_lock::RwLock;
 pub use site::{Driver, Inner, Locked, Site};
-pub use sleepers::Wake;
 pub use stations::Stations;
 pub use store::Store;
 pub use turn::{Held, Turn};
-pub use waiters::{End, Turns, Verdict, Waiters};
+pub use waiters::{End, TurnResult, Turns, Waiters};
+pub use wake_registry::Wake;
 pub use weak::WeakHeld;

@@ -241,30 +241,30 @@ fn alarms_that_do_not_wake_the_sleeper_are_found() {
 /// A station leaves a lease while the keeper goes from a short sleep to a longer one, in which it would be too late.
 macro_rules! the_keeper_hears {
     ($module:path) => {{
-        use $module::{Next, RenewalQueue};
+        use $module::{KeeperStep, RenewalQueue};
         let (clock, changed) = (ManualClock::new(), Arc::new(Condvar::new()));
         let woken = Arc::clone(&changed);
         let queue = RenewalQueue::new(keeper(), Arc::new(clock.clone()), move || woken.notify_one());
         let start = clock.now();
         let admission = move |valid_for| Admission { at: start, asked_at: start, valid_for };
-        queue.keep(lease(1, SECOND * 3 / 2), admission(SECOND * 3 / 2));
-        assert!(matches!(queue.next(&mut queue.lock()), Next::Sleep(nap) if nap <= SECOND / 2));
+        queue.start(lease(1, SECOND * 3 / 2), admission(SECOND * 3 / 2));
+        assert!(matches!(queue.next(&mut queue.lock()), KeeperStep::Sleep(nap) if nap <= SECOND / 2));
         clock.advance(SECOND / 2);
-        assert!(matches!(queue.next(&mut queue.lock()), Next::Send(_)));
+        assert!(matches!(queue.next(&mut queue.lock()), KeeperStep::Send(_)));
         let other = Arc::clone(&queue);
-        let station = thread::spawn(move || other.keep(lease(2, SECOND * 3), admission(SECOND * 3)));
-        let mut book = queue.lock();
+        let station = thread::spawn(move || other.start(lease(2, SECOND * 3), admission(SECOND * 3)));
+        let mut state = queue.lock();
         loop {
-            match queue.next(&mut book) {
+            match queue.next(&mut state) {
                 // The second lease is due earlier than it would look again.
-                Next::Sleep(nap) if nap < SECOND => break,
-                Next::Sleep(_) => book = changed.wait(book).unwrap(),
+                KeeperStep::Sleep(nap) if nap < SECOND => break,
+                KeeperStep::Sleep(_) => state = changed.wait(state).unwrap(),
                 // The first one has been held for a while.
-                Next::Lasts(_) => {}
+                KeeperStep::Lasts(_) => {}
                 other => panic!("nothing else was due: {other:?}"),
             }
         }
-        drop(book);
+        drop(state);
         station.join().unwrap();
     }};
 }

@@ -27,7 +27,7 @@ pub enum Vote {
 /// What has passed between a node and a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Exchange {
-    /// The client's acquire is under way.
+    /// The client's acquire is in flight.
     Asked,
     /// The node granted and answered this, and the client has not chosen a token.
     Granted(u8),

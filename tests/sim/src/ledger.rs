@@ -114,7 +114,7 @@ impl Ledger {
         owners.filter(|(_, parted)| settled(parted)).map(|(owner, _)| owner).collect()
     }
 
-    /// It is too early to ask about this one: a claim of it is still under way.
+    /// It is too early to ask about this one: a claim of it is still in flight.
     pub(crate) fn put_back(&mut self, owner: Owner) {
         self.owners.insert(owner, Parted::Answered);
     }

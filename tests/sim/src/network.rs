@@ -1,7 +1,7 @@
-//! The network: connections, and the packets under way on them.
+//! The network: connections, and the packets in flight on them.
 //!
 //! What is sent over one connection arrives in the order in which it was sent; nothing is certain between connections,
-//! nor about messages. A cut loses the tail of what is under way. What remains of it may arrive long after the client
+//! nor about messages. A cut loses the tail of what is in flight. What remains of it may arrive long after the client
 //! has reconnected: then it is a ghost. Between a process and a store there may be a partition for some time, in one
 //! direction or in both.
 
@@ -66,10 +66,10 @@ impl<A, S> Default for Network<A, S> {
     }
 }
 
-/// The longest time that a ghost, or anything else, is under way. It is below the shortest lifetime of a tombstone.
+/// The longest time that a ghost, or anything else, is in flight. It is below the shortest lifetime of a tombstone.
 const GHOST_MAX: Duration = Duration::from_secs(5);
 const SLOW_MAX: Duration = Duration::from_millis(2500);
-/// The longest time that a message is under way: nothing ensures that it is read soon.
+/// The longest time that a message is in flight: nothing ensures that it is read soon.
 const PUSH_MAX: Duration = Duration::from_secs(15);
 const HALF_OPEN_MAX: Duration = Duration::from_secs(30);
 
@@ -218,11 +218,11 @@ impl<A: Clone, S: Clone> Network<A, S> {
         self.post(arrived.max(now + seen), conn, Packet::CutAtServer);
     }
 
-    /// Loses the tail of the requests under way; the others arrive, perhaps much later. Returns when the last one does.
+    /// Loses the tail of the requests in flight; the others arrive, perhaps much later. Returns when the last one does.
     fn lose_tail(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId) -> Time {
-        let under_way =
+        let in_flight =
             self.packets.iter().filter(|(_, (on, packet))| *on == conn && matches!(packet, Packet::Ask(..)));
-        let keys: Vec<_> = under_way.map(|(key, _)| *key).collect();
+        let keys: Vec<_> = in_flight.map(|(key, _)| *key).collect();
         let kept = dice.from(0, keys.len());
         let late = if dice.chance(500) { dice.between(Duration::ZERO, GHOST_MAX - SLOW_MAX) } else { Duration::ZERO };
         let mut last = now;

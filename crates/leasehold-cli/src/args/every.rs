@@ -8,7 +8,7 @@ use leasehold::clock::parse_duration;
 
 use crate::durations::human;
 
-/// The shortest time between two looks. Chosen: so that a look at some thousand locks does not keep a store busy.
+/// The shortest time between two polls. Chosen: so that listing some thousand locks does not keep a store busy.
 const EVERY_MIN: Duration = Duration::from_millis(100);
 
 /// How often to look.

@@ -1,4 +1,4 @@
-//! Where the locks are.
+//! The store of a command.
 
 use std::path::PathBuf;
 

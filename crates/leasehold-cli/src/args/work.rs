@@ -1,4 +1,4 @@
-//! What a command is run with, whatever it waits for.
+//! Arguments of the command that runs, whatever it waits for.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What was found.
+//! The findings.
 
 use leasehold::inspect::{Check, Verdict};
 use serde::Serialize;

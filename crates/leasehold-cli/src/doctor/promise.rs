@@ -1,4 +1,4 @@
-//! What a URL promises.
+//! The promises of a URL.
 
 use leasehold::backend::{Durability, ModeKind, Waiting};
 use leasehold::{BackendConfig, Capabilities};

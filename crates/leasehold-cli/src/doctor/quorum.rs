@@ -1,4 +1,4 @@
-//! What is checked of a quorum.
+//! The checks of a quorum.
 
 use leasehold::redlock::{NodeReport, Purpose, RedlockConfig, Report};
 

@@ -1,4 +1,4 @@
-//! What was found, for display.
+//! The findings, for display.
 
 use anstyle::{AnsiColor, Style};
 use std::io::{Write, stdout};
@@ -22,7 +22,7 @@ pub(super) fn show(checks: &Checks) -> Result<Exit, Failure> {
     written(anstream::stdout().lock().write_all(visible(&text).as_bytes()))
 }
 
-/// What a remedy begins with.
+/// The beginning of a remedy.
 const ARROW: &str = "-> ";
 /// The longest of the words.
 const WORD: usize = "finding".len();

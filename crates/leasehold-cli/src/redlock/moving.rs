@@ -86,7 +86,7 @@ fn check_newcomers(from: &Membership, new: &RedlockConfig, to: &Membership) -> R
     Ok(standing)
 }
 
-/// Another move may have been under way from the same deployment. The one that has a majority of the old nodes gets the others,
+/// Another move may have been in progress from the same deployment. The one that has a majority of the old nodes gets the others,
 /// too.
 fn check_rivals(old: &RedlockConfig, from: &Membership, to: &Membership) -> Result<(), Failure> {
     let looked = nodes(old).map_err(failure)?;

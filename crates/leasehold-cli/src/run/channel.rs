@@ -141,6 +141,6 @@ fn line(message: &impl Serialize) -> io::Result<Vec<u8>> {
 pub(crate) fn sleep_on(files: &[BorrowedFd<'_>], within: Duration) {
     let mut polled: Vec<_> = files.iter().map(|file| PollFd::from_borrowed_fd(*file, PollFlags::IN)).collect();
     let timeout = Timespec::try_from(within).ok();
-    // The only expected failure is an interruption, after which the caller looks again anyway.
+    // The only expected failure is an interruption, after which the caller polls again anyway.
     let _ = poll(&mut polled, timeout.as_ref());
 }

@@ -5,8 +5,8 @@ use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
 use super::Session;
 use super::failures::Stop;
 use crate::exit::{Exit, Failure};
+use crate::lock_request::Patience;
 use crate::report::Report;
-use crate::wish::Patience;
 
 /// Signals that ask for the end of leasehold as well, not only of a term.
 const END: [i32; 3] = [SIGTERM, SIGINT, SIGQUIT];
@@ -27,7 +27,7 @@ impl Session<'_> {
             let next = Report { name: self.report.name.clone(), store: self.report.store.clone(), ..Report::default() };
             self.voice.end_term(std::mem::replace(self.report, next), failure.exit, message);
             // The lease may have been lost because the store is away.
-            self.wish.patience = Patience::Always;
+            self.request.patience = Patience::Always;
         }
     }
 }

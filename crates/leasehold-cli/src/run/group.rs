@@ -146,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    /// Chosen: about one end in ten falls between the two looks.
+    /// Chosen: about one end in ten falls between the two polls.
     const RUNS: u32 = 300;
 
     fn lead(program: &str) -> (Child, Group) {

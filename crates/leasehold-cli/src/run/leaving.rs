@@ -1,4 +1,4 @@
-//! What a run leaves behind: slots that nobody has run, before it begins, and its own slot, when its command is over.
+//! Slots around a run: those that nobody has run, before it begins, and its own, when its command has ended.
 
 use std::fmt::Display;
 use std::thread::sleep;
@@ -8,7 +8,7 @@ use leasehold::clock::{Clock, HostClock};
 use leasehold::kit::{Slot, SlotAfter};
 use leasehold::{FencingToken, LockName};
 
-use super::supervise::Verdict;
+use super::supervise::CommandResult;
 use super::wire::Status;
 use crate::exit::{Exit, Failure};
 use crate::hold::End;
@@ -25,22 +25,25 @@ const RELEASE_POLL: Duration = Duration::from_millis(20);
 const NAMED_MAX: usize = 5;
 
 /// How a command ended, for the job that it is a run of.
-pub(super) fn end(job: &Job, verdict: &Result<Verdict, Failure>) -> End {
-    match verdict {
-        Ok(Verdict::Ended(Status::Code(1..)) | Verdict::Refused(_)) if job.failed == Again::Yes => End::Failed,
-        Ok(Verdict::Ended(Status::Code(_))) => End::Done,
-        Ok(Verdict::Ended(Status::Signal(_))) => End::Crashed,
-        Ok(Verdict::Lost(_) | Verdict::Unreported | Verdict::Refused(_) | Verdict::Unguarded) | Err(_) => {
-            End::Abandoned
+pub(super) fn end(job: &Job, result: &Result<CommandResult, Failure>) -> End {
+    match result {
+        Ok(CommandResult::Ended(Status::Code(1..)) | CommandResult::Refused(_)) if job.failed == Again::Yes => {
+            End::Failed
         }
+        Ok(CommandResult::Ended(Status::Code(_))) => End::Done,
+        Ok(CommandResult::Ended(Status::Signal(_))) => End::Crashed,
+        Ok(
+            CommandResult::Lost(_) | CommandResult::Unreported | CommandResult::Refused(_) | CommandResult::Unguarded,
+        )
+        | Err(_) => End::Abandoned,
     }
 }
 
-/// The verdict, with the reason of a loss as far as it is known.
-pub(super) fn explain(verdict: Verdict, overrun: Option<String>) -> Verdict {
-    match (verdict, overrun) {
-        (Verdict::Lost(_) | Verdict::Unreported, Some(reason)) => Verdict::Lost(reason),
-        (verdict, _) => verdict,
+/// The result, with the reason of a loss as far as it is known.
+pub(super) fn explain(result: CommandResult, overrun: Option<String>) -> CommandResult {
+    match (result, overrun) {
+        (CommandResult::Lost(_) | CommandResult::Unreported, Some(reason)) => CommandResult::Lost(reason),
+        (result, _) => result,
     }
 }
 
@@ -76,7 +79,7 @@ pub(super) fn warn_of_missed(name: &str, missed: &[Slot], voice: &mut Voice) {
     voice.warn(&format!("nobody has run {text} of {name}; run what is missing by hand, if it is still wanted"));
 }
 
-/// What may be left of a lease whose release was not confirmed for this reason.
+/// The possible remains of a lease whose release was not confirmed for this reason.
 pub(super) fn unreleased(name: &LockName, ttl: &impl Display, problem: &str) -> String {
     // Such a lock outlives its lease. Nothing but the text tells this error from others.
     if problem.contains("fenced by this lease") {

@@ -9,16 +9,16 @@ pub(crate) mod front;
 mod group;
 pub(crate) mod guard;
 mod leaving;
-mod lookout;
 mod lookup;
+mod obstacle_lookup;
 mod process;
 pub(crate) mod signals;
 mod spinner;
 pub(crate) mod start;
+mod store_errors;
 mod supervise;
 mod task;
 mod terminal;
-mod troubles;
 mod tty;
 mod usable;
 mod wait;
@@ -36,22 +36,22 @@ use self::child::{Child, Plan};
 use self::failures::{Stop, lost, unguardable};
 use self::lookup::cannot_execute;
 use self::signals::Signals;
-use self::supervise::{Supervisor, Verdict};
+use self::supervise::{CommandResult, Supervisor};
 pub(crate) use self::task::Task;
 use self::terminal::{Terminal, User};
 use self::usable::usable_deadline;
-use self::wait::Request;
+use self::wait::WaitCall;
 use self::wire::Status;
 use crate::args::work::WorkArgs;
 use crate::durations::{millis, rough};
 use crate::exit::{Exit, Failure};
 use crate::held::{HELD, Held};
 use crate::hold::{End, Hold};
+use crate::lock_request::LockRequest;
 use crate::locks::Locks;
 use crate::report::{CommandEnd, Report, Voice};
 use crate::secret::Exposed;
 use crate::store::Store;
-use crate::wish::Wish;
 
 /// Runs the command under the lock and says how it ended.
 pub(crate) fn run(task: Task<'_>) -> Exit {
@@ -94,7 +94,7 @@ fn work(task: Task<'_>, terminal: Option<&Terminal>) -> Exit {
 struct Session<'a> {
     task: Task<'a>,
     args: &'a WorkArgs,
-    wish: Wish,
+    request: LockRequest,
     /// How long leases last.
     ttl: Ttl,
     budget: Budget,
@@ -118,8 +118,8 @@ impl<'a> Session<'a> {
     ) -> Result<Self, Failure> {
         let args = task.work();
         let budget = budget::divide(args.ttl, args.grace)?;
-        let wish = task.wish(budget)?;
-        report.schedule.job_slot = wish.job.slot.map(|slot| slot.to_string());
+        let request = task.request(budget)?;
+        report.schedule.job_slot = request.job.slot.map(|slot| slot.to_string());
         process::our_program().map_err(|error| unguardable(&error))?;
         signals::survive_file_limit().map_err(|error| Failure::system("cannot catch signals", error))?;
         let store = Store::choose(args.store.url.as_deref())?.shared()?;
@@ -127,7 +127,7 @@ impl<'a> Session<'a> {
         let signals = Signals::forwarded().map_err(|error| Failure::system("cannot catch signals", error))?;
         let user = User::Others;
         let session =
-            Self { task, args, wish, ttl: args.ttl, budget, store, held, signals, terminal, user, voice, report };
+            Self { task, args, request, ttl: args.ttl, budget, store, held, signals, terminal, user, voice, report };
         session.look_up_command()?;
         session.name_store()
     }
@@ -176,16 +176,16 @@ impl<'a> Session<'a> {
             self.voice.tell_elected(&self.args.name, hold.token());
         }
         self.look_back(&hold);
-        let verdict = self.run_command(&hold);
-        let end = leaving::end(&self.wish.job, &verdict);
-        let overrun = self.wish.job.overrun(HostClock.now().since(got), budget::end_of_run(self.budget));
-        let verdict = verdict.map(|verdict| leaving::explain(verdict, overrun));
-        if let Some(reason) = verdict.as_ref().ok().and_then(Verdict::loss) {
+        let result = self.run_command(&hold);
+        let end = leaving::end(&self.request.job, &result);
+        let overrun = self.request.job.overrun(HostClock.now().since(got), budget::end_of_run(self.budget));
+        let result = result.map(|result| leaving::explain(result, overrun));
+        if let Some(reason) = result.as_ref().ok().and_then(CommandResult::loss) {
             self.voice.log_loss(&self.args.name, hold.token(), HostClock.now().since(got), reason);
         }
         let released = self.release(&locks, hold, end);
         self.report.held_ms = Some(millis(HostClock.now().since(got)));
-        let exit = self.judge(verdict.map_err(Stop::before_start)?)?;
+        let exit = self.judge(result.map_err(Stop::before_start)?)?;
         Ok(released.map(|()| exit)?)
     }
 
@@ -197,13 +197,13 @@ impl<'a> Session<'a> {
     }
 
     fn acquire(&mut self) -> Result<(Locks, Hold), Failure> {
-        let wish = self.wish.clone();
+        let request = self.request.clone();
         let (store, held, log) = (self.store.clone(), self.held.clone(), self.voice.log());
         let grace = self.args.grace;
-        wait::acquire(Request { store, wish, held, log, grace }, &mut self.signals, self.terminal, self.voice)
+        wait::acquire(WaitCall { store, request, held, log, grace }, &mut self.signals, self.terminal, self.voice)
     }
 
-    fn run_command(&mut self, hold: &Hold) -> Result<Verdict, Failure> {
+    fn run_command(&mut self, hold: &Hold) -> Result<CommandResult, Failure> {
         let deadline = usable_deadline(hold, self.ttl, self.budget, &mut self.signals)?;
         let plan = Plan {
             command: &self.args.command,
@@ -213,9 +213,9 @@ impl<'a> Session<'a> {
         };
         let child = Child::start(&plan, deadline).map_err(|error| Failure::system("cannot start the guard", error))?;
         let (signals, terminal) = (&mut self.signals, self.terminal);
-        let verdict = Supervisor::new(child, deadline, self.budget, hold, signals, terminal, self.voice).watch();
+        let result = Supervisor::new(child, deadline, self.budget, hold, signals, terminal, self.voice).watch();
         self.user = terminal.map_or(User::Others, Terminal::take_back);
-        Ok(verdict)
+        Ok(result)
     }
 
     fn environment(&self, hold: &Hold) -> Vec<(&'static str, Option<String>)> {
@@ -251,19 +251,19 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn judge(&mut self, verdict: Verdict) -> Result<Exit, Stop> {
-        let failure = match verdict {
-            Verdict::Ended(status) => return Ok(self.ended(status)),
-            Verdict::Lost(reason) => return Err(Stop::Lost(lost(&reason))),
-            Verdict::Unreported => Failure::new(
+    fn judge(&mut self, result: CommandResult) -> Result<Exit, Stop> {
+        let failure = match result {
+            CommandResult::Ended(status) => return Ok(self.ended(status)),
+            CommandResult::Lost(reason) => return Err(Stop::Lost(lost(&reason))),
+            CommandResult::Unreported => Failure::new(
                 Exit::Lost,
                 "the lease was lost and the command was killed, but its end was not seen in time; check with ps whether it still runs",
             ),
-            Verdict::Refused(error) => {
+            CommandResult::Refused(error) => {
                 let program = self.args.command.first().map_or_else(|| OsStr::new(""), OsString::as_os_str);
                 cannot_execute(program, &error)
             }
-            Verdict::Unguarded => {
+            CommandResult::Unguarded => {
                 Failure::new(Exit::Internal, "the guard process died, so the command was killed; run it again")
             }
         };

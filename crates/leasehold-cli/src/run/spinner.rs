@@ -9,10 +9,10 @@ use leasehold::observe::Level;
 
 use crate::durations::human;
 use crate::exit::Exit;
+use crate::lock_request::{LockRequest, Patience};
 use crate::report::{Tone, Voice};
 use crate::screen::{beside, has_controls, width};
 use crate::visible::visible;
-use crate::wish::{Patience, Wish};
 
 /// How long a wait must last before it is mentioned.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -28,7 +28,7 @@ const MARGIN: usize = 2;
 /// Shows what is in the way of the lock and how long we have waited: a spinner on a terminal that can show one, one line elsewhere.
 #[derive(Debug)]
 pub(crate) struct Spinner<'a> {
-    wish: &'a Wish,
+    request: &'a LockRequest,
     since: Moment,
     look_at: Moment,
     form: Form,
@@ -45,20 +45,20 @@ enum Form {
 
 impl<'a> Spinner<'a> {
     /// For a wait that begins now.
-    pub(crate) fn new(wish: &'a Wish, voice: &Voice) -> Self {
+    pub(crate) fn new(request: &'a LockRequest, voice: &Voice) -> Self {
         let since = HostClock.now();
         let (form, patience) = match voice.tone() {
             _ if voice.logs(Level::Debug) => (Form::Line, PATIENCE),
             Tone::Quiet | Tone::Json => (Form::Nothing, PATIENCE),
             // The spinner would overwrite the lines of a log.
             Tone::Normal | Tone::Verbose if can_turn() && voice.log().is_none() => (Form::Turning(hidden()), PATIENCE),
-            Tone::Normal if Exit::Busy(wish.busy_code).goes_without_saying() => (Form::Nothing, PATIENCE),
+            Tone::Normal if Exit::Busy(request.busy_code).goes_without_saying() => (Form::Nothing, PATIENCE),
             Tone::Normal => (Form::Line, LOG_PATIENCE),
             Tone::Verbose => (Form::Line, PATIENCE),
         };
         // Even then, the store may take a while to answer.
-        let wording = if matches!(wish.patience, Patience::None) { "asking" } else { "waiting" };
-        Self { wish, since, look_at: since + patience, form, wording }
+        let wording = if matches!(request.patience, Patience::None) { "asking" } else { "waiting" };
+        Self { request, since, look_at: since + patience, form, wording }
     }
 
     /// Prints something that mentions the wait, without disturbing the spinner.
@@ -84,17 +84,17 @@ impl<'a> Spinner<'a> {
     pub(crate) fn show(&mut self, voice: &Voice, obstacle: Option<String>) {
         let now = HostClock.now();
         let obstacle = obstacle.map_or_else(String::new, |obstacle| format!(", {obstacle}"));
-        let text = format!("{} for {}{obstacle}", self.wording, self.wish.name);
+        let text = format!("{} for {}{obstacle}", self.wording, self.request.name);
         match &self.form {
             Form::Nothing => {}
             Form::Line => {
-                voice.tell_waiting(&self.wish.name, &text);
+                voice.tell_waiting(&self.request.name, &text);
                 self.form = Form::Nothing;
             }
             Form::Turning(bar) => {
                 let waited = Duration::from_secs(now.since(self.since).as_secs());
                 show(bar);
-                let text = format!("{text}, {}", progress(waited, self.wish.patience));
+                let text = format!("{text}, {}", progress(waited, self.request.patience));
                 bar.set_message(beside(MARGIN, &visible(&text), &stderr()));
             }
         }

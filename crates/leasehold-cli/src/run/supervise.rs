@@ -28,7 +28,7 @@ const ANOTHER_AFTER: Duration = Duration::from_millis(200);
 
 /// How the command and its lease ended.
 #[derive(Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum CommandResult {
     /// The command ended by itself, or by a signal that was passed on.
     Ended(Status),
     /// The lease was lost, for this reason, and the command was ended.
@@ -41,7 +41,7 @@ pub(crate) enum Verdict {
     Unguarded,
 }
 
-impl Verdict {
+impl CommandResult {
     /// Why the lease was lost, if that ended the command.
     pub(crate) fn loss(&self) -> Option<&str> {
         match self {
@@ -95,36 +95,36 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Watches until the command and its group are gone, or the lease is.
-    pub(crate) fn watch(mut self) -> Verdict {
-        let verdict = self.watch_to_verdict();
+    pub(crate) fn watch(mut self) -> CommandResult {
+        let result = self.watch_to_result();
         self.child.bury(self.deadline);
-        verdict
+        result
     }
 
-    fn watch_to_verdict(&mut self) -> Verdict {
+    fn watch_to_result(&mut self) -> CommandResult {
         loop {
             match self.child.events() {
                 Ok(events) => {
-                    if let Some(verdict) = events.into_iter().find_map(|event| self.handle(event)) {
-                        return verdict;
+                    if let Some(result) = events.into_iter().find_map(|event| self.handle(event)) {
+                        return result;
                     }
                 }
                 Err(_) => {
                     self.child.kill();
-                    return Verdict::Unguarded;
+                    return CommandResult::Unguarded;
                 }
             }
             self.pass_signals_on();
             self.follow_lease();
             self.child.wake_guard();
-            if let Some(verdict) = self.backstop() {
-                return verdict;
+            if let Some(result) = self.backstop() {
+                return result;
             }
             sleep_on(&[self.child.as_fd(), self.signals.as_fd()], TICK);
         }
     }
 
-    fn handle(&mut self, event: Event) -> Option<Verdict> {
+    fn handle(&mut self, event: Event) -> Option<CommandResult> {
         match event {
             Event::Started(_) => {
                 if let (Some(terminal), Some(group)) = (self.terminal, self.child.group()) {
@@ -142,11 +142,13 @@ impl<'a> Supervisor<'a> {
                 self.lend_terminal();
                 None
             }
-            Event::Refused(number) => Some(Verdict::Refused(io::Error::from_raw_os_error(number))),
+            Event::Refused(number) => Some(CommandResult::Refused(io::Error::from_raw_os_error(number))),
             Event::Ended { status, cause } => Some(match (self.lost.take(), cause) {
-                (Some(reason), _) => Verdict::Lost(reason),
-                (None, Cause::Itself) if self.overdue_since.is_none() => Verdict::Ended(status),
-                (None, Cause::Lease | Cause::Itself) => Verdict::Lost("it could not be renewed in time".to_owned()),
+                (Some(reason), _) => CommandResult::Lost(reason),
+                (None, Cause::Itself) if self.overdue_since.is_none() => CommandResult::Ended(status),
+                (None, Cause::Lease | Cause::Itself) => {
+                    CommandResult::Lost("it could not be renewed in time".to_owned())
+                }
             }),
         }
     }
@@ -219,7 +221,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Ends the command from here if the guard did not do so in time, for example because it was stopped.
-    fn backstop(&mut self) -> Option<Verdict> {
+    fn backstop(&mut self) -> Option<CommandResult> {
         let now = HostClock.now();
         if now >= self.deadline - self.budget.margin / 2 {
             self.child.kill();
@@ -228,6 +230,6 @@ impl<'a> Supervisor<'a> {
             return None;
         }
         let since = *self.overdue_since.get_or_insert(now);
-        (now.since(since) >= REPORT_WITHIN).then_some(Verdict::Unreported)
+        (now.since(since) >= REPORT_WITHIN).then_some(CommandResult::Unreported)
     }
 }

@@ -1,4 +1,4 @@
-//! What is done with a lock: run a command under it once, or whenever this machine leads.
+//! The task under a lock: to run a command once, or whenever this machine leads.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::args::work::WorkArgs;
 use crate::args::{ElectArgs, RunArgs};
 use crate::exit::{BUSY, Failure};
 use crate::job::Job;
-use crate::wish::{Patience, Wish};
+use crate::lock_request::{LockRequest, Patience};
 
 /// A command under a lock.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub(crate) enum Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    /// What both have in common.
+    /// The common arguments.
     pub(super) fn work(self) -> &'a WorkArgs {
         match self {
             Self::Run(args) => &args.work,
@@ -35,7 +35,7 @@ impl<'a> Task<'a> {
     ///
     /// # Errors
     /// Those of an invalid command line.
-    pub(super) fn wish(self, budget: Budget) -> Result<Wish, Failure> {
+    pub(super) fn request(self, budget: Budget) -> Result<LockRequest, Failure> {
         let work = self.work();
         let name = work.name.clone();
         // A wait for an unreachable store ends at the same time as any other wait.
@@ -43,7 +43,7 @@ impl<'a> Task<'a> {
         let args = match self {
             Self::Elect(_) => {
                 let (mode, options, patience) = (Mode::Exclusive, options.standing_by(), Patience::Endless);
-                return Ok(Wish { name, mode, options, patience, busy_code: BUSY, job: Job::default() });
+                return Ok(LockRequest { name, mode, options, patience, busy_code: BUSY, job: Job::default() });
             }
             Self::Run(args) => args,
         };
@@ -51,7 +51,7 @@ impl<'a> Task<'a> {
         let options = if args.barging { options.barging() } else { options };
         let options = job.at_most.into_iter().fold(options, LockOptions::max_hold);
         let (mode, patience, busy_code) = (args.mode.mode(), patience(args), args.busy_code);
-        Ok(Wish { name, mode, options, patience, busy_code, job })
+        Ok(LockRequest { name, mode, options, patience, busy_code, job })
     }
 
     /// What each machine does if each has a store of its own; `None` of a task that makes sense on one machine.

@@ -15,21 +15,21 @@ use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 use signal_hook::low_level::emulate_default_handler;
 
 use super::channel::sleep_on;
-use super::lookout::Lookout;
+use super::obstacle_lookup::ObstacleLookup;
 use super::signals::{self, Signals};
 use super::spinner::Spinner;
+use super::store_errors::{StoreError, StoreErrors};
 use super::terminal::Terminal;
-use super::troubles::{Trouble, Troubles};
 use crate::durations::rough;
 use crate::exit::{Exit, Failure};
 use crate::held::Held;
 use crate::hold::{End, Hold};
+use crate::lock_request::{LockRequest, Patience};
 use crate::locks::Locks;
 use crate::log::Log;
 use crate::place::Place;
 use crate::report::Voice;
 use crate::store::Store;
-use crate::wish::{Patience, Wish};
 
 const TURN: Duration = Duration::from_millis(200);
 /// The pause before an unreachable store is tried again.
@@ -39,20 +39,20 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(3);
 
 /// Acquires the lock; a signal that asks for an end leaves the queue instead.
 pub(crate) fn acquire(
-    request: Request,
+    call: WaitCall,
     signals: &mut Signals,
     terminal: Option<&Terminal>,
     voice: &mut Voice,
 ) -> Result<(Locks, Hold), Failure> {
-    let wish = request.wish.clone();
-    let asking = Asking::begin(request).map_err(|error| Failure::system("cannot start a thread", error))?;
-    let lookout = asking.lookout(&wish.name).map_err(|error| Failure::system("cannot start a thread", error))?;
-    let mut spinner = Spinner::new(&wish, voice);
-    let mut troubles = Troubles::default();
+    let request = call.request.clone();
+    let thread = AcquireThread::begin(call).map_err(|error| Failure::system("cannot start a thread", error))?;
+    let lookup = thread.lookup(&request.name).map_err(|error| Failure::system("cannot start a thread", error))?;
+    let mut spinner = Spinner::new(&request, voice);
+    let mut errors = StoreErrors::default();
     loop {
-        sleep_on(&[asking.done.as_fd(), signals.as_fd()], TURN);
-        let answer = asking.answer.try_recv();
-        asking.warnings.try_iter().for_each(|warning| voice.warn(&warning));
+        sleep_on(&[thread.done.as_fd(), signals.as_fd()], TURN);
+        let answer = thread.answer.try_recv();
+        thread.warnings.try_iter().for_each(|warning| voice.warn(&warning));
         match answer {
             Ok(answer) => return answer,
             Err(TryRecvError::Empty) => {}
@@ -64,23 +64,23 @@ pub(crate) fn acquire(
             match signal {
                 SIGWINCH | SIGCONT => {}
                 SIGTSTP => stop_here(terminal),
-                _ => return Err(asking.give_up(signal)),
+                _ => return Err(thread.give_up(signal)),
             }
         }
-        if let Some(error) = troubles.news(HostClock.now(), asking.store_error(&wish)) {
-            spinner.aside(|| voice.warn_waiting(&wish.name, &error));
+        if let Some(error) = errors.to_report(HostClock.now(), thread.store_error(&request)) {
+            spinner.aside(|| voice.warn_waiting(&request.name, &error));
         }
         if spinner.wants_look() {
-            lookout.ask();
+            lookup.ask();
         }
-        if let Some(obstacle) = lookout.news() {
+        if let Some(obstacle) = lookup.latest() {
             spinner.show(voice, obstacle);
         }
     }
 }
 
 /// A thread that waits for the lock, since a blocking wait does not notice signals.
-struct Asking {
+struct AcquireThread {
     stage: Arc<Mutex<Stage>>,
     warnings: Receiver<String>,
     answer: Receiver<Result<(Locks, Hold), Failure>>,
@@ -88,14 +88,14 @@ struct Asking {
     done: UnixStream,
 }
 
-impl Asking {
-    fn begin(request: Request) -> io::Result<Self> {
+impl AcquireThread {
+    fn begin(call: WaitCall) -> io::Result<Self> {
         let (sender, answer) = channel();
         let (warn, warnings) = channel();
         let (done, end) = UnixStream::pair()?;
         let stage = Arc::new(Mutex::new(Stage::Connecting(None)));
         let mut attempts = Attempts {
-            request,
+            call,
             since: HostClock.now(),
             stage: Arc::clone(&stage),
             warn: Some(warn),
@@ -110,12 +110,12 @@ impl Asking {
     }
 
     /// Looks up what is in the way.
-    fn lookout(&self, name: &LockName) -> io::Result<Lookout> {
+    fn lookup(&self, name: &LockName) -> io::Result<ObstacleLookup> {
         let (now, name, place) = (Arc::clone(&self.stage), name.clone(), Place::default());
-        Lookout::new(move || {
+        ObstacleLookup::new(move || {
             let locks = match &*stage(&now) {
                 Stage::Connecting(trouble) => return trouble.clone(),
-                Stage::Asking(locks) => locks.clone(),
+                Stage::Acquiring(locks) => locks.clone(),
                 Stage::GivenUp => return None,
             };
             locks.obstacle(&name, &place)
@@ -123,17 +123,17 @@ impl Asking {
     }
 
     /// Why the store does not answer, if so.
-    fn store_error(&self, wish: &Wish) -> Option<Trouble> {
+    fn store_error(&self, request: &LockRequest) -> Option<StoreError> {
         match &*stage(&self.stage) {
-            Stage::Connecting(trouble) => trouble.clone().map(Trouble::from),
-            Stage::Asking(locks) => locks.store_error(wish).map(Trouble::from),
+            Stage::Connecting(trouble) => trouble.clone().map(StoreError::from),
+            Stage::Acquiring(locks) => locks.store_error(request).map(StoreError::from),
             Stage::GivenUp => None,
         }
     }
 
     fn give_up(self, signal: i32) -> Failure {
         let before = std::mem::replace(&mut *stage(&self.stage), Stage::GivenUp);
-        if let Stage::Asking(locks) = before {
+        if let Stage::Acquiring(locks) = before {
             locks.close();
             if let Ok(Ok((_, hold))) = self.answer.recv_timeout(LEAVE_WITHIN) {
                 // The command has not run, so its slot is free. If this fails, the lease expires.
@@ -150,7 +150,7 @@ enum Stage {
     /// The store has not been reached yet; the last reason.
     Connecting(Option<String>),
     /// The store is asked.
-    Asking(Locks),
+    Acquiring(Locks),
     /// The wait was given up.
     GivenUp,
 }
@@ -161,7 +161,7 @@ fn stage(stage: &Mutex<Stage>) -> MutexGuard<'_, Stage> {
 
 /// Asks a store for a lock, and again while it is unreachable and the wait continues.
 struct Attempts {
-    request: Request,
+    call: WaitCall,
     since: Moment,
     stage: Arc<Mutex<Stage>>,
     /// For the warnings of the store, until they were sent.
@@ -172,13 +172,13 @@ struct Attempts {
 
 impl Attempts {
     fn run(&mut self) -> Result<(Locks, Hold), Failure> {
-        let mut wish = self.request.wish.clone();
+        let mut request = self.call.request.clone();
         loop {
-            let failure = match self.attempt(&wish) {
+            let failure = match self.attempt(&request) {
                 Ok(got) => return Ok(got),
                 Err(failure) => failure,
             };
-            let limit = match self.request.wish.patience {
+            let limit = match self.call.request.patience {
                 Patience::Until(limit) => limit,
                 Patience::Always => Duration::MAX,
                 Patience::None | Patience::Endless => return Err(failure),
@@ -192,8 +192,8 @@ impl Attempts {
             if left <= AWAY_PAUSE {
                 return Err(self.waited_in_vain(&failure));
             }
-            if let Patience::Until(_) = wish.patience {
-                wish.patience = Patience::Until(left - AWAY_PAUSE);
+            if let Patience::Until(_) = request.patience {
+                request.patience = Patience::Until(left - AWAY_PAUSE);
             }
         }
     }
@@ -201,21 +201,21 @@ impl Attempts {
     /// The failure at the end of a wait that was set.
     fn waited_in_vain(&self, failure: &Failure) -> Failure {
         let waited = rough(HostClock.now().since(self.since));
-        let (name, message) = (&self.request.wish.name, &failure.message);
+        let (name, message) = (&self.call.request.name, &failure.message);
         Failure::new(failure.exit, format!("waited {waited} for {name}, but {message}"))
     }
 
-    fn attempt(&mut self, wish: &Wish) -> Result<(Locks, Hold), Failure> {
-        let locks = Locks::connect_logged(&self.request.store, self.request.log.clone())?;
+    fn attempt(&mut self, request: &LockRequest) -> Result<(Locks, Hold), Failure> {
+        let locks = Locks::connect_logged(&self.call.store, self.call.log.clone())?;
         if let Some(warn) = self.warn.take() {
             // After giving up there is no receiver.
             locks.warnings().iter().for_each(|warning| drop(warn.send(warning.clone())));
         }
-        self.request.check_leases(&locks)?;
-        self.request.refuse_nested()?;
-        self.enter(Stage::Asking(locks.clone()))?;
-        self.may_hold_mark = wish.job.slot.is_some();
-        match locks.acquire(wish) {
+        self.call.check_leases(&locks)?;
+        self.call.refuse_nested()?;
+        self.enter(Stage::Acquiring(locks.clone()))?;
+        self.may_hold_mark = request.job.slot.is_some();
+        match locks.acquire(request) {
             Ok(hold) => Ok((locks, hold)),
             Err(failure) => {
                 // A queue place that is still there would delay others after the end of this process.
@@ -236,25 +236,25 @@ impl Attempts {
 }
 
 /// The lock and the store, the locks of this process's ancestors, and where what happens is logged.
-pub(crate) struct Request {
+pub(crate) struct WaitCall {
     pub(crate) store: Store,
-    pub(crate) wish: Wish,
+    pub(crate) request: LockRequest,
     pub(crate) held: Held,
     pub(crate) log: Option<Arc<Log>>,
     pub(crate) grace: Option<Duration>,
 }
 
-impl Request {
+impl WaitCall {
     /// Refuses a store whose leases are too short, whatever ttl they are asked for with.
     fn check_leases(&self, locks: &Locks) -> Result<(), Failure> {
-        let budget = Budget::of_store(&locks.client().capabilities(), self.wish.options.ttl, self.grace);
+        let budget = Budget::of_store(&locks.client().capabilities(), self.request.options.ttl, self.grace);
         Ok(budget.map(drop)?)
     }
 
     /// Refuses a lock that an enclosing run holds. What it holds as another kind is left to the store, whose error says so.
     fn refuse_nested(&self) -> Result<(), Failure> {
-        let name = &self.wish.name;
-        let suits = |entry: &Entry| entry.holders.iter().all(|held| held.mode.suits(self.wish.mode));
+        let name = &self.request.name;
+        let suits = |entry: &Entry| entry.holders.iter().all(|held| held.mode.suits(self.request.mode));
         let held_above = self.held.mentions(name)
             && Locks::shown(&self.store, name).is_some_and(|entry| suits(&entry) && self.held.includes(name, &entry));
         if !held_above {
@@ -264,7 +264,7 @@ impl Request {
             "{name} is already held by an enclosing `leasehold run`, and waiting could deadlock; use another name, or \
              remove the inner run"
         );
-        Err(Failure::new(Exit::Busy(self.wish.busy_code), message))
+        Err(Failure::new(Exit::Busy(self.request.busy_code), message))
     }
 }
 

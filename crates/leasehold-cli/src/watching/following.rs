@@ -6,7 +6,7 @@ use leasehold::inspect::{Listing, Watch, watch};
 use leasehold::kit::Slot;
 
 use crate::exit::Failure;
-use crate::looks::{Look, Looks};
+use crate::poller::{Poller, Snapshot};
 
 /// Something that has happened.
 #[derive(Clone, Debug)]
@@ -18,27 +18,27 @@ pub(crate) struct Change {
     pub(super) already: bool,
 }
 
-/// What was seen at the last look, and what will be compared with it.
+/// The snapshot of the last poll, to compare the next one with.
 pub(crate) struct Following {
-    looks: Looks,
+    poller: Poller,
     watch: Watch,
 }
 
 impl Following {
-    /// Looks for the first time. A store that does not answer is an error.
-    pub(crate) fn begin(mut looks: Looks) -> Result<Self, Failure> {
-        let watch = Watch::new(listing(looks.first()?));
-        Ok(Self { looks, watch })
+    /// Polls for the first time. A store that does not answer is an error.
+    pub(crate) fn begin(mut poller: Poller) -> Result<Self, Failure> {
+        let watch = Watch::new(listing(poller.first()?));
+        Ok(Self { poller, watch })
     }
 
-    /// What there was at the last look, as if it had happened then.
+    /// The locks at the last poll, as if they had been acquired then.
     pub(crate) fn already(&self) -> Vec<Change> {
         told(watch::changes(&[], self.watch.last().entries(), Duration::ZERO), true)
     }
 
-    /// Looks again, and returns what has happened since; nothing while the store is away.
+    /// Polls again, and returns what has happened since; nothing while the store is away.
     pub(crate) fn again(&mut self) -> Result<Vec<Change>, Failure> {
-        let Some(next) = self.looks.again()? else {
+        let Some(next) = self.poller.again()? else {
             self.watch.miss();
             return Ok(Vec::new());
         };
@@ -49,7 +49,7 @@ impl Following {
         for change in &mut changes {
             let revoked_by = match change.ended() {
                 _ if !answers => Err(()),
-                Some(token) => self.looks.broken_by(&change.name, token).map_err(drop),
+                Some(token) => self.poller.broken_by(&change.name, token).map_err(drop),
                 None => Ok(None),
             };
             answers = revoked_by.is_ok();
@@ -64,7 +64,7 @@ impl Following {
     }
 }
 
-fn listing(look: Look) -> Listing {
+fn listing(look: Snapshot) -> Listing {
     Listing::new(look.asked, look.at, look.entries)
 }
 

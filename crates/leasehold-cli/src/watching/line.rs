@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::following::Change;
 use crate::durations::whole_seconds;
 use crate::holders::name_of;
-use crate::look::Lease;
+use crate::listing::Lease;
 
 /// Said of a state that is older than the watch, if its age is unknown.
 const ALREADY: &str = "already when the watch began";

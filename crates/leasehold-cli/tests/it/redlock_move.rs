@@ -137,7 +137,7 @@ fn a_node_that_was_moved_and_forgot_is_not_taken_back() {
     nodes.token(&new);
 }
 
-/// Two moves from the same three nodes were under way at once: these nodes followed the first, the others the second one.
+/// Two moves from the same three nodes were in progress at the same time: these nodes followed the first, the others the second one.
 /// Returns the three lists.
 fn moved_at_once(firsts: &[usize]) -> (Nodes, [String; 3]) {
     let mut nodes = Nodes::founded(3);

@@ -161,7 +161,7 @@ fn play(connect: Connect) -> Vec<Event> {
 
     server.stop();
     log.ends_with("lost");
-    // The renewal under way ends as well, so that the release alone finds the store.
+    // The renewal in flight ends as well, so that the release alone finds the store.
     thread::sleep(Duration::from_millis(1500));
     server.resume();
     log.ends_with("store available");

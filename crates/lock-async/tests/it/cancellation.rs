@@ -29,7 +29,7 @@ async fn a_request_dropped_at_any_point_is_carried_on() {
     let bench = Bench::new();
     let client = bench.client_of(Yielding::new(bench.store.nonblocking()));
     for polls in 0..=2 * YIELDS {
-        // A lock where nothing else is under way.
+        // A lock where nothing else is in flight.
         let [asked, released] = [format!("asked {polls}"), format!("released {polls}")];
         assert!(!drop_after(polls, client.mutex(&asked).acquire()).await);
         bench.becomes_free(&asked).await;
@@ -41,7 +41,7 @@ async fn a_request_dropped_at_any_point_is_carried_on() {
 }
 
 #[tokio::test]
-async fn an_acquire_dropped_with_its_reply_under_way_leaves_no_key() {
+async fn an_acquire_dropped_with_its_reply_in_flight_leaves_no_key() {
     let bench = Bench::new();
     let client = bench.client();
     for polls in 1..4 {

@@ -139,7 +139,7 @@ async fn a_request_of_a_task_that_is_not_polled_goes_on_after_a_second() {
     releasing.await.unwrap();
 }
 
-/// A request that the user's task runs also counts as under way.
+/// A request that the user's task runs also counts as in flight.
 #[tokio::test]
 async fn closing_waits_for_a_release_that_a_task_runs() {
     let bench = Bench::new();

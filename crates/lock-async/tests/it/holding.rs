@@ -289,7 +289,7 @@ fn a_guard_dropped_as_the_runtime_ends_is_released() {
 }
 
 #[test]
-fn a_claim_under_way_as_the_runtime_ends_is_released() {
+fn a_claim_in_flight_as_the_runtime_ends_is_released() {
     let bench = Bench::new();
     bench.faults.hold(Operation::Acquire);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

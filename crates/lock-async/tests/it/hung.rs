@@ -12,10 +12,10 @@ use crate::support::{Bench, Hook, Hooked, PATIENCE, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Closing waits for the requests that are under way when it begins. It does not wait for a release that is repeated meanwhile
+/// CloseSignal waits for the requests that are in flight when it begins. It does not wait for a release that is repeated meanwhile
 /// and not answered either.
 #[tokio::test]
-async fn closing_waits_only_for_requests_under_way() {
+async fn closing_waits_only_for_requests_in_flight() {
     let bench = Bench::new();
     let (answers, repeats, asked) =
         (Arc::new(Semaphore::new(0)), Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
@@ -37,7 +37,7 @@ async fn closing_waits_only_for_requests_under_way() {
     assert!(client.mutex("sick").acquire().await.unwrap().release().await.is_err());
     let closing = tokio::spawn(async move { client.close().await });
     until(|| asked.load(Ordering::SeqCst) == 1).await;
-    // If the machine repeats it, it is under way from here on.
+    // If the machine repeats it, it is in flight from here on.
     for _ in 0..20 {
         bench.clock.advance(SECOND / 10);
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -70,7 +70,7 @@ async fn a_slow_store_does_not_make_the_keeper_late() {
     bench.faults.let_go(Operation::Renew);
 }
 
-/// When the guard is dropped, its release is under way. Nobody waits for the answer, and the next request comes after it.
+/// When the guard is dropped, its release is in flight. Nobody waits for the answer, and the next request comes after it.
 #[tokio::test]
 async fn a_dropped_guard_is_released_before_the_next_claim() {
     let bench = Bench::new();

@@ -68,7 +68,7 @@ async fn a_watch_does_not_keep_the_lock_that_a_clone_would_keep() {
     assert_eq!(told(task).await, None);
 }
 
-/// The deadline passes while the release is under way: nobody relies on the lock any more.
+/// The deadline passes while the release is in flight: nobody relies on the lock any more.
 #[tokio::test]
 async fn a_release_without_an_answer_ends_the_watch() {
     let bench = Bench::new();

@@ -42,7 +42,7 @@ fn cancelled_waits_end_and_leave_no_place() {
 }
 
 #[test]
-fn a_wait_cancelled_with_its_request_under_way_gives_the_grant_back() {
+fn a_wait_cancelled_with_its_request_in_flight_gives_the_grant_back() {
     let bench = Bench::new();
     let (client, shutdown) = (bench.client(), CancelToken::new());
     bench.faults.hold(Operation::Acquire);

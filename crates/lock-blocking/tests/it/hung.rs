@@ -150,9 +150,9 @@ fn repeated_releases_are_run_in_the_background() {
     assert!(repeated_by.iter().all(|name| name.as_deref() == Some("leasehold-driver")), "{repeated_by:?}");
 }
 
-/// Closing does not wait for a release that a background thread has begun and that never ends.
+/// CloseSignal does not wait for a release that a background thread has begun and that never ends.
 #[test]
-fn closing_is_bounded_whatever_is_under_way() {
+fn closing_is_bounded_whatever_is_in_flight() {
     let bench = Bench::new();
     let sick = Arc::new(Sick::default());
     let (waiting, begun) = (Arc::clone(&sick), Arc::new(AtomicBool::new(false)));

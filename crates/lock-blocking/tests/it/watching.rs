@@ -81,7 +81,7 @@ fn a_watch_does_not_keep_the_lock_that_a_clone_would_keep() {
     assert_eq!(told(thread), None);
 }
 
-/// The deadline passes while the release is under way: nobody relies on the lock any more.
+/// The deadline passes while the release is in flight: nobody relies on the lock any more.
 #[test]
 fn a_release_without_an_answer_ends_the_watch() {
     let bench = Bench::new();

@@ -40,7 +40,7 @@ pub fn racing_claims_have_one_winner(bench: &Bench) {
 }
 
 /// Concurrent requests for different locks get the same answers as each would alone.
-pub fn requests_under_way_together_have_their_own_answers(bench: &Bench) {
+pub fn requests_in_flight_together_have_their_own_answers(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let claims: Vec<_> = (0..16).map(|number| claim(&format!("a{number}"))).collect();
     let is_held = |number: usize| number % 3 == 1;

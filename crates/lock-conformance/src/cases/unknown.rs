@@ -52,7 +52,7 @@ fn take_turn(one: &Verbs) {
     one.release(&earlier);
 }
 
-/// A release that says that a claim may still be under way undoes whatever the acquire did.
+/// A release that says that a claim may still be in flight undoes whatever the acquire did.
 pub fn an_acquire_without_an_answer_can_be_given_up(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.bystander());
     let mine = claim("a");
@@ -92,7 +92,7 @@ pub fn a_fence_without_an_answer_changes_nothing(bench: &Bench) {
     two.refused(&claim("a"));
 }
 
-/// A claim that was under way when its owner gave up is refused, whether or not an earlier one had succeeded.
+/// A claim that was in flight when its owner gave up is refused, whether or not an earlier one had succeeded.
 pub fn a_claim_that_arrives_after_its_release_leaves_nothing(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let (never_granted, granted_before) = (claim("a"), claim("a"));

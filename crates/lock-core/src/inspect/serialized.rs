@@ -1,4 +1,4 @@
-//! How what inspection returns is written, for instance as JSON: with the field names of `leasehold ls --json`, and times in
+//! The serialized form of inspection, for instance as JSON: with the field names of `leasehold ls --json`, and times in
 //! milliseconds.
 
 use std::time::Duration;

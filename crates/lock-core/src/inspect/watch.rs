@@ -1,4 +1,4 @@
-//! What has happened between two listings of the locks of a store.
+//! Changes between two listings of the locks of a store.
 //!
 //! ```
 //! # use lock_core as leasehold;
@@ -44,7 +44,7 @@ pub struct Change {
     pub waiters: u32,
 }
 
-/// What can happen to a lock.
+/// A change of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
     /// This lease was granted.

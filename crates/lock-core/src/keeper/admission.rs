@@ -1,4 +1,4 @@
-//! What the first renewal of a lease follows from.
+//! The admission of a lease, from which its first renewal follows.
 
 use std::time::Duration;
 

@@ -29,7 +29,7 @@ fn keeping(leases: u8) -> Keeper {
     let mut keeper = keeper();
     for n in 0..leases {
         let (lease, admission) = lasting(n, TTL);
-        keeper.keep(lease, admission);
+        keeper.start(lease, admission);
     }
     keeper
 }
@@ -82,9 +82,9 @@ fn nothing_is_due_before_the_soonest() {
         let ttl = Duration::from_millis(100 * u64::from(n));
         for (lease, admission) in [lasting(n, ttl), (lease(n), HANDED_OVER), (lasting(n, ttl).0, HANDED_OVER)] {
             let soonest = Keeper::soonest_due(&lease, admission);
-            keeper.keep(Arc::clone(&lease), admission);
+            keeper.start(Arc::clone(&lease), admission);
             assert!(keeper.next_due().unwrap() >= soonest);
-            keeper.forget(lease.owner);
+            keeper.stop(lease.owner);
         }
     }
 }
@@ -92,7 +92,7 @@ fn nothing_is_due_before_the_soonest() {
 #[test]
 fn a_lease_that_was_handed_over_for_less_than_its_ttl_is_renewed_soon_over_the_connection_in_use() {
     let mut keeper = keeper();
-    keeper.keep(lease(1), HANDED_OVER);
+    keeper.start(lease(1), HANDED_OVER);
     assert_eq!(keeper.next_due(), Some(START + Duration::from_millis(100)));
     assert_eq!(Keeper::soonest_due(&lease(1), HANDED_OVER), keeper.next_due().unwrap());
     assert!(keeper.take_due(START + Duration::from_millis(99)).is_none(), "most holds have ended by then");
@@ -108,7 +108,7 @@ fn a_lease_that_was_handed_over_for_less_than_its_ttl_is_renewed_soon_over_the_c
 #[test]
 fn a_first_renewal_that_fails_is_retried_over_the_connection_of_the_keeper() {
     let mut keeper = keeper();
-    keeper.keep(lease(1), HANDED_OVER);
+    keeper.start(lease(1), HANDED_OVER);
     let first = keeper.take_due(seconds(1)).unwrap();
     keeper.answered(seconds(2), first, Err(error()));
     let due = keeper.next_due().unwrap();
@@ -120,7 +120,7 @@ fn a_first_renewal_that_fails_is_retried_over_the_connection_of_the_keeper() {
 fn a_lease_that_was_granted_for_its_ttl_is_first_renewed_as_usual_however_old_its_grant_is() {
     let ttl = Duration::from_secs(10);
     let mut keeper = keeper();
-    keeper.keep(lasting(1, ttl).0, HANDED_OVER);
+    keeper.start(lasting(1, ttl).0, HANDED_OVER);
     let due = keeper.next_due().unwrap();
     assert!(due >= seconds(1) - Duration::from_millis(1) && due <= seconds(2), "a third of it since it was asked for");
     assert_eq!(keeper.take_due(due).unwrap().via, Via::Own);
@@ -130,7 +130,7 @@ fn a_lease_that_was_granted_for_its_ttl_is_first_renewed_as_usual_however_old_it
 fn renewals_over_different_connections_go_out_by_themselves() {
     let mut keeper = keeping(3);
     let (asked_at, at) = (START, seconds(9));
-    keeper.keep(lease(3), Admission { at, asked_at, valid_for: Duration::from_secs(10) });
+    keeper.start(lease(3), Admission { at, asked_at, valid_for: Duration::from_secs(10) });
     let batches: Vec<_> = std::iter::from_fn(|| keeper.take_due(seconds(10))).collect();
     let mut sizes: Vec<_> = batches.iter().map(|batch| (batch.leases.len(), batch.via == Via::Own)).collect();
     sizes.sort_unstable();
@@ -172,7 +172,7 @@ fn an_error_is_retried_soon_and_told() {
 fn a_short_lease_is_retried_sooner() {
     let mut keeper = keeper();
     let (lease, admission) = lasting(1, Duration::from_secs(3));
-    keeper.keep(lease, admission);
+    keeper.start(lease, admission);
     assert!(!keeper.is_empty());
     let batch = keeper.take_due(seconds(1)).unwrap();
     keeper.answered(seconds(1), batch, Ok(vec![Renewed::Unsure(error())]));
@@ -191,10 +191,10 @@ fn a_lost_lease_is_told_and_not_renewed_again() {
 }
 
 #[test]
-fn a_lease_that_was_let_go_under_way_stays_gone() {
+fn a_lease_that_was_let_go_in_flight_stays_gone() {
     let mut keeper = keeping(1);
     let batch = keeper.take_due(seconds(10)).unwrap();
-    keeper.forget(batch.leases[0].owner);
+    keeper.stop(batch.leases[0].owner);
     keeper.answered(seconds(10), batch, Ok(vec![Renewed::Renewed { valid_for: TTL, wanted: false }]));
     assert!(keeper.is_empty() && keeper.next_due().is_none());
 }
@@ -204,7 +204,7 @@ fn a_lease_that_is_kept_anew_has_one_renewal_only() {
     let mut keeper = keeping(1);
     let batch = keeper.take_due(seconds(10)).unwrap();
     for _ in 0..2 {
-        keeper.keep(lease(0), Admission { at: seconds(10), asked_at: seconds(10), valid_for: TTL });
+        keeper.start(lease(0), Admission { at: seconds(10), asked_at: seconds(10), valid_for: TTL });
     }
     keeper.answered(seconds(10), batch, Ok(vec![Renewed::Renewed { valid_for: TTL, wanted: false }]));
     assert_eq!(std::iter::from_fn(|| keeper.take_due(seconds(20))).count(), 1);
@@ -212,30 +212,30 @@ fn a_lease_that_is_kept_anew_has_one_renewal_only() {
 }
 
 #[test]
-fn a_hastened_renewal_is_sent_at_once_even_while_another_is_under_way() {
+fn a_hastened_renewal_is_sent_at_once_even_while_another_is_in_flight() {
     let mut keeper = keeping(1);
     let renewed = || Ok(vec![Renewed::Renewed { valid_for: TTL, wanted: false }]);
-    keeper.hasten(seconds(2), lease(0).owner);
+    keeper.renew_now(seconds(2), lease(0).owner);
     let first = keeper.take_due(seconds(2)).unwrap();
-    keeper.hasten(seconds(3), lease(0).owner);
+    keeper.renew_now(seconds(3), lease(0).owner);
     assert_eq!(keeper.next_due(), Some(seconds(3)));
     keeper.answered(seconds(3), first, renewed());
     let second = keeper.take_due(seconds(3)).unwrap();
     assert_eq!((second.asked_at, keeper.lateness().max), (seconds(3), Duration::ZERO));
     keeper.answered(seconds(3), second, renewed());
     assert!(keeper.next_due().unwrap() > seconds(11), "the next one is due as usual");
-    keeper.hasten(seconds(3), lease(1).owner);
+    keeper.renew_now(seconds(3), lease(1).owner);
     assert_eq!(keeper.len(), 1, "a lease that is not renewed stays so");
 }
 
 #[test]
 fn the_answer_of_a_renewal_that_was_overtaken_leaves_nothing_due() {
     let mut keeper = keeping(1);
-    keeper.hasten(seconds(2), lease(0).owner);
+    keeper.renew_now(seconds(2), lease(0).owner);
     let first = keeper.take_due(seconds(2)).unwrap();
-    keeper.hasten(seconds(3), lease(0).owner);
+    keeper.renew_now(seconds(3), lease(0).owner);
     keeper.answered(seconds(3), first, Ok(vec![Renewed::Renewed { valid_for: TTL, wanted: false }]));
-    keeper.forget(lease(0).owner);
+    keeper.stop(lease(0).owner);
     assert_eq!((keeper.next_due(), keeper.len()), (None, 0));
 }
 
@@ -262,7 +262,7 @@ fn an_answer_of_another_length_says_nothing_of_any_lease() {
 fn leases_that_allow_less_time_go_out_by_themselves() {
     let mut keeper = keeping(1);
     for (lease, admission) in [lasting(1, Duration::from_millis(100)), lasting(2, TTL)] {
-        keeper.keep(lease, admission);
+        keeper.start(lease, admission);
     }
     let batches: Vec<_> = std::iter::from_fn(|| keeper.take_due(seconds(10))).collect();
     let sizes: Vec<_> = batches.iter().map(|batch| (batch.leases.len(), batch.within.as_millis())).collect();

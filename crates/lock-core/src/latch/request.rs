@@ -1,4 +1,4 @@
-//! What a latch is asked, and what it answers.
+//! Requests about latches, and their answers.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::{Invalid, LockName, Ttl};
 
-/// Who has arrived: 1 to 200 bytes of UTF-8 without control characters. An id counts once in each generation of a latch.
+/// The id of an arrival: 1 to 200 bytes of UTF-8 without control characters. An id counts once in each generation of a latch.
 ///
 /// ```
 /// use lock_core::latch::ArrivalId;

@@ -23,7 +23,7 @@ pub struct Wait {
     end: Option<Result<(), LatchError>>,
 }
 
-/// What a wait needs next.
+/// The next step of a wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Look at the latch now, and report the answer with [`Wait::looked`].
@@ -41,7 +41,7 @@ impl Wait {
         Self { name, limit, until, look_at: now, generation: None, tries: 0, dice: Dice::new(seed), end: None }
     }
 
-    /// What to do now.
+    /// The next step.
     pub fn step(&self, now: Moment) -> Step {
         match &self.end {
             Some(end) => Step::End(end.clone()),
@@ -73,7 +73,7 @@ impl Wait {
         self.look_at = self.until.map_or(look_at, |until| look_at.min(until));
     }
 
-    /// How the wait ends with this state; `None` if it goes on.
+    /// The end of the wait with this state; `None` if it continues.
     fn judge(&mut self, state: Option<LatchState>) -> Option<Result<(), LatchError>> {
         let name = || self.name.clone();
         match (self.generation, state) {

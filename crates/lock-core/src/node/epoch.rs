@@ -1,4 +1,4 @@
-//! What distinguishes one lifetime of a node's memory from the next.
+//! Epochs: lifetimes of a node's memory.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What operators ask a node. No answer contains an owner, which is a secret.
+//! Requests of operators to a node. No answer contains an owner, which is a secret.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub enum Inspection {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerDigest(pub String);
 
-/// Who holds a lock at a node.
+/// The holder of a lock at a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
     /// The owner of the lease.
@@ -35,7 +35,7 @@ pub struct Shown {
 }
 
 /// The end of a lease by an operator. The node remembers for a while by whom, and grants nothing to a claim of these owners that is
-/// still under way.
+/// still in flight.
 #[derive(Clone, Debug)]
 pub struct Revocation {
     /// The lock.

@@ -67,7 +67,7 @@ impl Station {
     pub(super) fn ask(&mut self, now: Moment, mut attempt: Box<Attempt>) {
         let Some((note, fairness, for_whom)) = self.asks_for(&attempt) else { return self.leave_queue(now, &attempt) };
         if attempt.is_unknown_to_store() {
-            (attempt.basis, attempt.floor) = (now, attempt.floor.max(self.floor.get()));
+            (attempt.counted_from, attempt.floor) = (now, attempt.floor.max(self.floor.get()));
         }
         let may_queue = attempt.may_queue() && self.is_waited_for(&attempt);
         let claim = Claim {
@@ -160,11 +160,11 @@ impl Station {
         }
         attempt.progress = Progress::Due(now);
         if result.is_ok() {
-            (attempt.basis, attempt.trouble) = (asked_at, None);
+            (attempt.counted_from, attempt.last_error) = (asked_at, None);
         }
         match result {
             Ok(Answer::Granted { lease, valid_for, wanted }) => {
-                let grant = Grant { lease, basis: asked_at, valid_for, wanted };
+                let grant = Grant { lease, counted_from: asked_at, valid_for, wanted };
                 attempt.stale_answers += u32::from(grant.is_stale(now));
                 self.on_grant(now, attempt, grant);
             }
@@ -262,7 +262,7 @@ impl Station {
 
     pub(super) fn retry(&mut self, now: Moment, mut attempt: Box<Attempt>, error: BackendError) {
         self.pause(now, &mut attempt);
-        attempt.trouble = Some(error);
+        attempt.last_error = Some(error);
         self.attempts.push(attempt);
     }
 
@@ -278,7 +278,7 @@ impl Station {
             StoreEvent::Freed { name } | StoreEvent::Wanted { name } | StoreEvent::Revoked { name }
                 if name != self.name => {}
             StoreEvent::Granted { lease, valid_for, wanted } => {
-                self.on_transfer(now, Grant { lease, basis: now, valid_for, wanted });
+                self.on_transfer(now, Grant { lease, counted_from: now, valid_for, wanted });
             }
             StoreEvent::Wanted { .. } => self.on_wanted(now),
             StoreEvent::Revoked { .. } | StoreEvent::RecheckHolds => self.on_revoked(),
@@ -290,7 +290,7 @@ impl Station {
 
     /// Somebody elsewhere began to wait.
     fn on_wanted(&mut self, now: Moment) {
-        self.leases.iter_mut().for_each(|held| held.hear(now, true));
+        self.leases.iter_mut().for_each(|held| held.update_wanted(now, true));
     }
 
     /// Whether it was a lease of ours is said by its renewal, and by whom it was revoked.

@@ -17,15 +17,15 @@ pub(super) struct Attempt {
     pub(super) purpose: Purpose,
     /// That of its latest claim.
     pub(super) fairness: Fairness,
-    /// The claim that is under way, or when the next one goes out.
+    /// The claim that is in flight, or when the next one goes out.
     pub(super) progress: Progress,
-    /// What the store reported while a claim was under way.
+    /// An event of the store while a claim was in flight.
     pub(super) hint: Hint,
     /// When a grant by transfer is counted from: the handing out of the latest answered request, or of the first one.
     ///
     /// A negative answer moves it even after a claim that went unanswered: at that moment the owner did not hold, so it was
     /// handed the lock later, or no longer holds it, which [`is_ahead_of`](Self::is_ahead_of) finds out.
-    pub(super) basis: Moment,
+    pub(super) counted_from: Moment,
     pub(super) place: Place,
     /// Whether an earlier claim of this owner went unanswered and so may still arrive.
     pub(super) certainty: Certainty,
@@ -44,10 +44,10 @@ pub(super) struct Attempt {
     /// The highest token that had been drawn then, if the store reports it.
     pub(super) drawn: Option<FencingToken>,
     /// Why the store has not answered since.
-    pub(super) trouble: Option<BackendError>,
+    pub(super) last_error: Option<BackendError>,
 }
 
-/// What an attempt is for.
+/// The purpose of an attempt.
 #[derive(Debug)]
 pub(super) enum Purpose {
     /// For the waiter that is in front when the answer comes. The lease is passed on.
@@ -58,12 +58,12 @@ pub(super) enum Purpose {
     Adopt { turn: TurnId, from: Owner },
     /// For the holder under a lease, who wants other terms.
     Replace(Box<Replace>),
-    /// For nobody: its owner was released while a claim was under way. If the claim is answered after all, the owner is released
+    /// For nobody: its owner was released while a claim was in flight. If the claim is answered after all, the owner is released
     /// once more.
     Nothing(LeaseUse),
 }
 
-/// How a lease is used here.
+/// The use of a lease here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeaseUse {
     /// Local waiters pass it on, or share it. A station of a lock has one such lease.
@@ -84,7 +84,7 @@ pub(super) struct Replace {
     pub(super) old_is_gone: Option<LossReason>,
 }
 
-/// What the store reported while a claim was under way.
+/// An event of the store while a claim was in flight.
 #[derive(Clone, Debug)]
 pub(super) enum Hint {
     Nothing,
@@ -103,7 +103,7 @@ impl Attempt {
             fairness: Fairness::Fair,
             progress: Progress::Due(now),
             hint: Hint::Nothing,
-            basis: now,
+            counted_from: now,
             place: Place::Outside,
             certainty: Certainty::Answered,
             floor: None,
@@ -112,7 +112,7 @@ impl Attempt {
             stale_answers: 0,
             holder: None,
             drawn: None,
-            trouble: None,
+            last_error: None,
         }
     }
 
@@ -176,12 +176,12 @@ impl Attempt {
     /// What a release has to say of this owner's claims.
     pub(super) fn certainty(&self) -> Certainty {
         match self.progress {
-            Progress::UnderWay(..) => Certainty::Unknown,
+            Progress::InFlight(..) => Certainty::Unknown,
             Progress::Due(_) => self.certainty,
         }
     }
 
-    /// Whether those who wait here behind it may have its grant as well. They must not if it passed others.
+    /// Whether the local readers behind it may join its grant. They must not if it passed others.
     pub(super) fn shares_its_grant(&self, wanted: bool) -> bool {
         self.fairness == Fairness::Fair || !wanted
     }
@@ -217,7 +217,7 @@ impl Attempt {
         (self.place, self.holder, self.drawn) = (place, Some(holder), drawn);
     }
 
-    /// The next claim goes out now, if none is under way.
+    /// The next claim goes out now, if none is in flight.
     pub(super) fn ask_now(&mut self, now: Moment) {
         if let Progress::Due(at) = &mut self.progress {
             *at = now;
@@ -229,8 +229,8 @@ impl Attempt {
     pub(super) fn may_be_free(&mut self, now: Moment) {
         match (&mut self.progress, &self.hint) {
             (Progress::Due(at), _) => *at = now.min(*at),
-            (Progress::UnderWay(..), Hint::Nothing) => self.hint = Hint::MayBeFree,
-            (Progress::UnderWay(..), Hint::MayBeFree | Hint::Granted(_)) => {}
+            (Progress::InFlight(..), Hint::Nothing) => self.hint = Hint::MayBeFree,
+            (Progress::InFlight(..), Hint::MayBeFree | Hint::Granted(_)) => {}
         }
     }
 
@@ -260,7 +260,7 @@ impl Replace {
     }
 }
 
-/// What the store may know of an attempt's owner.
+/// Whether an attempt's owner has a place at the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Nothing.
@@ -274,7 +274,7 @@ pub(super) enum Place {
 pub(super) struct Grant {
     pub(super) lease: Lease,
     /// When the request was handed out that the validity counts from.
-    pub(super) basis: Moment,
+    pub(super) counted_from: Moment,
     pub(super) valid_for: Duration,
     /// Whether others are known to wait for the lock.
     pub(super) wanted: bool,
@@ -283,7 +283,7 @@ pub(super) struct Grant {
 impl Grant {
     /// The end of the validity.
     pub(super) fn until(&self) -> Moment {
-        validity(self.basis, self.valid_for)
+        validity(self.counted_from, self.valid_for)
     }
 
     /// Whether so little is left that the owner should ask again before anybody relies on it.

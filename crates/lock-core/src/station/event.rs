@@ -1,4 +1,4 @@
-//! What observers are told.
+//! Events for observers.
 
 use std::fmt;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub enum Event {
         waited: Duration,
         /// For how much of this time others are known to have had the lock; `None` if it was not found taken.
         contended: Option<Duration>,
-        /// Its first position in the store's queue, 1 for the next in line, if the store queued it.
+        /// Its first position in the store's queue, 1 for the next waiter, if the store queued it.
         position: Option<u32>,
     },
     /// A waiter did not get the lock. A call that fails before it waits, for an invalid name or option, is not reported.
@@ -36,7 +36,7 @@ pub enum Event {
         waited: Duration,
         /// For how much of this time others are known to have had the lock; `None` if it was not found taken.
         contended: Option<Duration>,
-        /// How the wait ended.
+        /// The outcome.
         outcome: Outcome,
     },
     /// A waiter has waited for 10 s; reported again after 20 s, 40 s and so on. Candidates of an election wait for as long as another
@@ -122,7 +122,7 @@ pub enum Event {
         /// How long the release was pending.
         pending: Duration,
     },
-    /// The store was away, and the caller had chosen to go on with a lock of this process only: other processes may hold the
+    /// The store was away, and the caller had chosen to continue with a lock of this process only: other processes may hold the
     /// lock at the same time.
     #[non_exhaustive]
     Degraded {

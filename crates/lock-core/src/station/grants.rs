@@ -1,4 +1,4 @@
-//! What follows from a grant, whether it came as a reply or by transfer.
+//! Grants, by reply or by transfer, and what follows from them.
 
 use super::Station;
 use super::attempt::{Attempt, Grant, Place};
@@ -18,14 +18,14 @@ impl Station {
         } else if let Some(floor) = attempt.floor.filter(|floor| token <= *floor) {
             let name = self.name.clone();
             self.refuse_served(attempt.turn(), AcquireError::Forgotten { name, token, floor });
-            self.part(now, &attempt);
+            self.release_attempt(now, &attempt);
         } else if self.waiter_of(&attempt).is_none() {
-            self.part(now, &attempt);
+            self.release_attempt(now, &attempt);
         } else if self.is_outlived(&grant.lease) {
             if adopts {
                 self.refuse_served(attempt.turn(), AcquireError::TicketOver { name: self.name.clone() });
             }
-            self.part(now, &attempt);
+            self.release_attempt(now, &attempt);
         } else if self.meets_readers(now, &attempt, &grant) {
             self.on_second_lease(now, &attempt, &grant);
         } else if grant.is_stale(now) && adopts {
@@ -76,7 +76,7 @@ impl Station {
             attempt.progress = Progress::Due(now + self.dice.jittered(pace::poll(0)));
             self.attempts.push(attempt);
         } else {
-            self.part(now, &attempt);
+            self.release_attempt(now, &attempt);
             let next = self.with_next_owner(now, *attempt);
             self.retry(now, next, error);
         }
@@ -93,11 +93,11 @@ impl Station {
         let Some(mut attempt) = self.attempts.take(waits) else { return };
         let counts = !pushed.valid_for.is_zero() && !attempt.is_ahead_of(&pushed.lease);
         if counts {
-            let grant = Grant { basis: attempt.basis, ..pushed };
+            let grant = Grant { counted_from: attempt.counted_from, ..pushed };
             return self.on_grant(now, attempt, grant);
         }
         match &mut attempt.progress {
-            Progress::UnderWay(..) => attempt.was_granted(pushed),
+            Progress::InFlight(..) => attempt.was_granted(pushed),
             Progress::Due(at) => *at = now,
         }
         self.attempts.push(attempt);

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::Station;
 use super::attempt::{Attempt, Grant, LeaseUse};
-use super::held::HeldLease;
+use super::held_lease::HeldLease;
 use super::io::{ForWhom, Leaving, Output, TurnId};
-use super::observed::EndedTurn;
+use super::observed::ReportedHold;
 use super::releases::Of;
 use super::turns::Turn;
 use super::waiter::Waiter;
@@ -28,7 +28,7 @@ impl Station {
         };
         let Some(waiter) = waiter else { return };
         let (token, others_join) = (grant.lease.tokens.low(), attempt.shares_its_grant(grant.wanted));
-        let mut held = self.keep(now, grant, attempt);
+        let mut held = self.start_renewal(now, grant, attempt);
         held.asked = attempt.terms.mode.limit();
         self.raise_floor(&held.lease, token);
         self.admit(now, &mut held, waiter, token);
@@ -39,8 +39,8 @@ impl Station {
     }
 
     /// Has the keeper renew the lease of a fresh grant.
-    pub(super) fn keep(&mut self, now: Moment, grant: Grant, attempt: &Attempt) -> Box<HeldLease> {
-        let admission = Admission { at: now, asked_at: grant.basis, valid_for: grant.valid_for };
+    pub(super) fn start_renewal(&mut self, now: Moment, grant: Grant, attempt: &Attempt) -> Box<HeldLease> {
+        let admission = Admission { at: now, asked_at: grant.counted_from, valid_for: grant.valid_for };
         let held = Box::new(HeldLease::new(now, grant, attempt));
         self.outbox.push(Output::StartRenewal { lease: Arc::clone(&held.lease), admission });
         held
@@ -80,7 +80,7 @@ impl Station {
         let at_least = held.take_keep(now);
         let may_keep = is_exclusive && !may_be_shared;
         let keep = leaving.keep.map(Keep::get).or(at_least).filter(|keep| may_keep && !keep.is_zero());
-        let ended = held.take(turn).and_then(|ended| self.end_hold(&ended));
+        let ended = held.take(turn).and_then(|ended| self.end_hold(turn, &ended));
         if !held.turns.is_empty() {
             self.passed_on(turn, ended);
             self.leases.push(held);
@@ -93,17 +93,16 @@ impl Station {
     }
 
     /// The user is done with a turn. A hold that it had to stop using early was lost, although it is released now.
-    fn end_hold(&mut self, turn: &Turn) -> Option<EndedTurn> {
+    fn end_hold(&mut self, id: TurnId, turn: &Turn) -> Option<ReportedHold> {
         turn.hold.give_up();
         if turn.hold.has_stepped_down() {
-            self.report_lost(turn, LossReason::Expired(None));
-            return None;
+            self.report_lost(id, LossReason::Expired(None));
         }
-        Some(turn.into())
+        self.take_reported(id)
     }
 
-    /// A turn has ended, and its lease goes on.
-    pub(super) fn passed_on(&mut self, turn: TurnId, ended: Option<EndedTurn>) {
+    /// A turn has ended, and its lease has another holder.
+    pub(super) fn passed_on(&mut self, turn: TurnId, ended: Option<ReportedHold>) {
         self.outbox.push(Output::Ended { turn, result: Ok(Released::Released) });
         ended.into_iter().for_each(|ended| self.report_released(ended));
     }
@@ -117,7 +116,7 @@ impl Station {
 
     /// Local hand-over, if the rules allow it: bounded in number, half of what was granted left, a token left, a next waiter
     /// that fits.
-    fn pass_on(&mut self, now: Moment, mut held: Box<HeldLease>, (turn, ended): (TurnId, Option<EndedTurn>)) {
+    fn pass_on(&mut self, now: Moment, mut held: Box<HeldLease>, (turn, ended): (TurnId, Option<ReportedHold>)) {
         held.passes = held.passes.saturating_add(1);
         let may_pass = held.passes <= self.policy.chain && held.has_half_left(now);
         let token = held.lease.tokens.nth(u64::from(held.passes)).filter(|_| may_pass);
@@ -160,7 +159,7 @@ impl Station {
         owners.into_iter().for_each(|owner| self.lose_lease(now, owner, &LossReason::NotHeld));
     }
 
-    /// All who hold under this owner's lease lose their hold.
+    /// All holders under this owner's lease lose their hold.
     pub(super) fn lose_lease(&mut self, now: Moment, owner: Owner, reason: &LossReason) {
         while let Some(id) = self.held_of(owner).and_then(|held| Some(held.turns.first()?.0)) {
             self.lose(now, id, reason.clone());
@@ -175,7 +174,7 @@ impl Station {
         if let Some(turn) = held.take(id) {
             turn.hold.lose(reason.clone());
             self.outbox.push(Output::Lose { turn: id, reason: reason.clone() });
-            self.report_lost(&turn, reason);
+            self.report_lost(id, reason);
         }
         if !held.turns.is_empty() {
             self.leases.push(held);
@@ -202,13 +201,13 @@ impl Station {
         &mut self,
         now: Moment,
         held: HeldLease,
-        ended: Option<(TurnId, Option<EndedTurn>)>,
+        ended: Option<(TurnId, Option<ReportedHold>)>,
         keep: Option<Duration>,
     ) {
         let (turn, ended) = ended.unzip();
         let ended = ended.flatten();
         let Lease { name, owner, terms, .. } = Arc::unwrap_or_clone(held.lease);
-        // Those who ask with the same limit need not wait for this.
+        // Claims with the same limit need not wait for this.
         let terms = Terms { mode: held.asked.map_or(terms.mode, |limit| terms.mode.under(limit)), ..terms };
         self.outbox.push(Output::StopRenewal(owner));
         // A claim that the hand-over overtook ends with the lease.
@@ -228,8 +227,8 @@ impl Station {
         self.release(now, ReleaseRequest { owner, terms, ..request }, (Of::OneOfTwo, usage), for_whom, ended);
     }
 
-    /// A lease ends that was held here. Those who wait here have a claim at the store already, which may serve them now. Where it
-    /// cannot tell them, they would hear of it late, so they ask: the first one, or all where claims may overtake each other.
+    /// A lease ends that was held here. The waiters here have claims at the store, which may serve them now. Where it cannot notify
+    /// them, they would learn of it late, so they ask: the first one, or all where claims may overtake each other.
     fn others_may_be_served(&mut self, now: Moment) {
         match self.policy.store {
             Capabilities { waiting: Waiting::QueueWithPush, .. } => {}

@@ -1,4 +1,4 @@
-//! What goes into a station and what comes out of it.
+//! The inputs and outputs of a station.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -25,17 +25,17 @@ pub struct ActionId(pub(super) u64);
 pub struct Join {
     /// Its turn.
     pub turn: TurnId,
-    /// What kind of lease it wants.
+    /// The terms of the lease that it wants.
     pub terms: Terms,
     /// How long it waits.
     pub patience: Patience,
-    /// Whether observers are told that it waits for long.
+    /// Whether a long wait is reported to observers.
     pub long_waits: LongWaits,
     /// What it does while the store is away.
     pub on_unavailable: OnUnavailable,
-    /// How many answers of the store it waits for at most. A claim that is under way already is the first.
+    /// How many answers of the store it waits for at most. A claim that is in flight already is the first.
     pub max_requests: Option<NonZeroU32>,
-    /// Whether it may be served before those who came first, if it fits.
+    /// Whether it may be served before earlier waiters, if it fits.
     pub fairness: Fairness,
     /// How long it holds at most.
     pub max_hold: Option<Duration>,
@@ -73,7 +73,7 @@ impl Patience {
     }
 }
 
-/// Whether observers are told that a wait takes long.
+/// Whether a long wait is reported to observers.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LongWaits {
@@ -95,7 +95,7 @@ pub enum OnUnavailable {
     /// store that is back sooner is waited for. For other holders it waits as long as it would have done otherwise.
     #[default]
     Fail,
-    /// It goes on waiting. If the store is still away when the wait is over, it gets the error of the latest request.
+    /// It continues to wait. If the store is still away at the end of the wait, it gets the error of the latest request.
     Wait,
 }
 
@@ -116,12 +116,12 @@ impl Leaving {
     }
 }
 
-/// What a station is told.
+/// An input of a station.
 #[derive(Debug)]
 pub enum Input {
     /// A local waiter joins.
     Join(Join),
-    /// A local waiter wants to go on with the lease of a ticket, as another owner. Only at a store whose capabilities say
+    /// A local waiter wants to continue with the lease of a ticket, as another owner. Only at a store whose capabilities say
     /// [`Ability::Replace`](crate::Ability::Replace). The terms are for the ticket's mode, and any ttl.
     Adopt {
         /// Who, and how it would like to hold.
@@ -134,9 +134,9 @@ pub enum Input {
     Detach(TurnId),
     /// A waiter gives up, or a holder is done. For a turn that is over already, nothing happens.
     Leave(Leaving),
-    /// A waiter is told to give up. For a turn that does not wait any more, nothing happens.
+    /// A wait is cancelled. For a turn that does not wait any more, nothing happens.
     Cancel(TurnId),
-    /// A holder wants to go on under other terms: its lease is replaced in one step, past the queue. Only for the one turn
+    /// A holder wants to continue under other terms: its lease is replaced in one step, past the queue. Only for the one turn
     /// under a lease, at a store whose capabilities say [`Ability::Replace`](crate::Ability::Replace), and for a ttl that is
     /// at least as long. With another mode, the new lease has the longer ttl of the two. For a turn that is over already,
     /// nothing happens.
@@ -167,7 +167,7 @@ pub enum Input {
     Break,
 }
 
-/// What a request of an action was answered.
+/// The answer to a request of an action.
 #[derive(Debug)]
 pub enum Reply {
     /// To [`Request::Acquire`].
@@ -189,19 +189,19 @@ pub struct Action {
     pub for_whom: ForWhom,
 }
 
-/// Who waits for the answer to a request, and may run it. A turn that was refused may still run the release of what it has left.
+/// The waiter for the answer to a request, which may run it. A turn that was refused may still run its own release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForWhom {
     /// This turn: a waiter that asks for itself, a holder that changes or leaves, or a waiter that was just refused and whose
     /// leftovers are released.
     Turn(TurnId),
-    /// Any waiter in line; the grant is for the first one. Adopters are not in line.
+    /// Any waiter in the queue; the grant is for the front one. Adopters have a queue of their own.
     AnyWaiter,
     /// Nobody.
     Nobody,
 }
 
-/// What is asked of the store.
+/// A request to the store.
 #[derive(Clone, Debug)]
 pub enum Request {
     /// The first verb.
@@ -210,14 +210,14 @@ pub enum Request {
     Release(ReleaseRequest),
 }
 
-/// What the facade has to do.
+/// An output of a station, for the facade to carry out.
 #[derive(Clone, Debug)]
 pub enum Output {
     /// The waiter has its turn. Test the hold once more before it is handed out.
     Admit {
         /// Whose turn.
         turn: TurnId,
-        /// What its guard knows; the station goes on to extend it.
+        /// The state that its guard shares; the station continues to extend it.
         hold: Arc<Hold>,
     },
     /// The waiter is rejected.

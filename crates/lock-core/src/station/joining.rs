@@ -2,7 +2,7 @@
 
 use super::Station;
 use super::attempt::{Attempt, Place, Purpose};
-use super::held::HeldLease;
+use super::held_lease::HeldLease;
 use super::io::{Join, TurnId};
 use super::waiter::Waiter;
 use crate::{Ability, AcquireError, Fairness, Moment, NameKind, Patience, Refusal};
@@ -12,8 +12,8 @@ impl Station {
         if let Err(error) = self.check(&join) {
             return self.refuse([Waiter::new(now, join)], &Refusal::Error(error));
         }
-        // This waiter accepts the first answer, so the station asks now instead of relying on an old one. If a claim is under
-        // way already, its answer counts. A waiter that asks for itself must not wait for those that have no place yet. Beside
+        // This waiter accepts the first answer, so the station asks now instead of relying on an old one. If a claim is in
+        // flight already, its answer counts. A waiter that asks for itself must not wait for those that have no place yet. Beside
         // a shared lease, the answer does not come from those attempts.
         if join.patience == Patience::Never && !self.common().is_some_and(HeldLease::is_shared) {
             let before = |attempt: &&mut Attempt| match attempt.purpose {
@@ -26,7 +26,7 @@ impl Station {
         self.waiters.join(now, self.reported(join));
         self.found_held(now);
         if self.is_held_back() {
-            self.hasten_release(now);
+            self.repeat_release_now(now);
         }
     }
 

@@ -30,7 +30,7 @@
 //!   next claim, of another owner, waits for the answer to that.
 //! - At most four releases of leases that are passed on are owed; with four owed nothing new is asked. Private leases have a bound of
 //!   their own.
-//! - Nobody is told that the lock is held before the store has said so.
+//! - No waiter is admitted before the store has granted the lock.
 //! - Where entries end with a session, a release is owed until it is answered or the session has ended. If that takes longer than a lease
 //!   lasts, the backend ends the session. Answers to requests of that session no longer count.
 //! - A grant that nobody wants any more is released at once. So is a claim without an answer, after a moment.
@@ -46,16 +46,16 @@ mod event;
 mod few;
 mod floor;
 mod grants;
-mod held;
+mod held_lease;
 mod holding;
 mod io;
 mod joining;
 mod level;
 mod observed;
 mod outcome;
-mod outlook;
 mod owners;
 mod progress;
+mod queries;
 mod reading;
 mod refusing;
 mod releases;
@@ -81,7 +81,7 @@ pub use event::Event;
 use few::Few;
 pub use floor::Floor;
 use floor::Floors;
-use held::HeldLease;
+use held_lease::HeldLease;
 pub use io::{
     Action, ActionId, ForWhom, Input, Join, Leaving, LongWaits, OnUnavailable, Output, Patience, Reply, Request, TurnId,
 };
@@ -111,19 +111,19 @@ pub struct Station {
     waiters: WaitQueue,
     leases: Few<HeldLease>,
     attempts: Few<Attempt>,
-    /// Those who want to go on with a lease that was detached. They wait for no others. Boxed, because most stations never have any.
+    /// The waiters that adopt a detached lease. They wait for no others. Boxed, because most stations never have any.
     adopters: Option<Box<WaitQueue>>,
     releases: PendingReleases,
     /// When the first request failed since the store has last answered one.
     failing_since: Option<Moment>,
     floor: Floors,
-    /// The owner of the last claim for a waiter in line, until its release is answered.
+    /// The owner of the last claim for a waiter in the queue, until its release is answered.
     last_asked: Option<Owner>,
     /// The waiter that was refused last, whose thread may still be there.
     last_refused: Option<TurnId>,
     last_action: u64,
     last_now: Moment,
-    /// What follows from the present input.
+    /// The outputs of the present input.
     outbox: Vec<Output>,
 }
 
@@ -208,6 +208,7 @@ impl Station {
     pub fn break_off(&mut self) {
         self.broken = true;
         self.leases = Few::default();
+        self.report_broken();
     }
 
     /// Whether a defect has ended it. It must get no further input.
@@ -227,10 +228,10 @@ impl Station {
     fn advance(&mut self, now: Moment) {
         self.refuse_overdue(now);
         self.repeat_releases(now);
-        self.part_from_abandoned(now);
+        self.give_up_abandoned(now);
         self.serve(now);
         // A waiter that was served may leave an attempt behind, and the next one then asks for itself.
-        if self.part_from_abandoned(now) {
+        if self.give_up_abandoned(now) {
             self.serve(now);
         }
         if self.is_idle() {
@@ -254,10 +255,10 @@ impl Station {
             }
             None => Need::Lease,
         };
-        self.part_from_unwanted(now);
+        self.give_up_unwanted(now);
         self.ask_due(now);
         match (need, self.kind) {
-            (Need::Word, _) => self.ask_for_word(now),
+            (Need::Refresh, _) => self.refresh_wanted(now),
             (Need::Lease, NameKind::Lock | NameKind::ReadWriteLock) => self.ask_first(now),
             (Need::Lease, NameKind::Semaphore) => self.ask_each(now),
             (Need::Nothing | Need::Turn, _) => {}
@@ -269,7 +270,7 @@ impl Station {
         self.last_action += 1;
         let (id, within) = (ActionId(self.last_action), self.policy.within(terms.ttl));
         self.outbox.push(Output::Run(Action { id, request, within, for_whom }));
-        Progress::UnderWay(id, now)
+        Progress::InFlight(id, now)
     }
 
     fn take_common(&mut self) -> Option<Box<HeldLease>> {

@@ -1,21 +1,23 @@
-//! What a station keeps for observers alone.
+//! State for observers alone.
 
 use std::time::Duration;
 
+use super::by_turn::ByTurn;
 use super::event::Event;
 use super::io::TurnId;
-use super::turns::Turn;
 use crate::{FencingToken, Moment};
 
-/// What a station knows for observers alone.
+/// State for observers alone.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
-    /// What happened and was not taken yet.
+    /// The events that were not taken yet.
     pub(super) events: Vec<(Option<TurnId>, Event)>,
     pub(super) waiters: Contention,
+    /// The holds whose end was not reported, except those whose release is pending.
+    pub(super) holds: ByTurn<ReportedHold>,
 }
 
-/// What is known of all waiters together. It goes with the last of them.
+/// State of all waiters together. It ends with the last of them.
 #[derive(Debug, Default)]
 pub(super) struct Contention {
     /// Their first known position in the store's queue. The first of them that is admitted had it.
@@ -24,23 +26,17 @@ pub(super) struct Contention {
     pub(super) taken_since: Option<Moment>,
 }
 
-/// A turn that has ended and whose release is pending.
+/// A hold that was reported as acquired, until its end is reported.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct EndedTurn {
+pub(super) struct ReportedHold {
     pub(super) token: FencingToken,
     pub(super) since: Moment,
-    /// When the first try of the release failed.
+    /// When the first try of its release failed.
     pub(super) failed_at: Option<Moment>,
 }
 
-impl EndedTurn {
+impl ReportedHold {
     pub(super) fn held(self, now: Moment) -> Duration {
         self.failed_at.unwrap_or(now).since(self.since)
-    }
-}
-
-impl From<&Turn> for EndedTurn {
-    fn from(turn: &Turn) -> Self {
-        Self { token: turn.hold.token(), since: turn.since, failed_at: None }
     }
 }

@@ -1,25 +1,25 @@
-//! Reading: many turns under one shared lease, and what those in line behind it ask of the store.
+//! Reading: many turns under one shared lease, and what the waiters behind it ask of the store.
 //!
 //! A reader joins the living lease if the store has said that nobody waits elsewhere: since the reader came, or a moment ago.
-//! If the last word is older, one renewal refreshes it for all. If somebody waits, readers wait like everybody else: the
+//! If its last answer is older, one renewal refreshes it for all. If somebody waits, readers wait like everybody else: the
 //! station asks the store for them, beside the lease that it holds. A writer here does the same, so that it has its place in
 //! the store's queue, and no reader passes it but one that is barging: that joins the living lease although others wait.
 
 use super::Station;
 use super::attempt::{Attempt, Grant, LeaseUse};
-use super::held::HeldLease;
+use super::held_lease::HeldLease;
 use super::io::Output;
 use super::wait_queue::Need;
 use crate::{Mode, Moment, Patience};
 
 impl Station {
-    /// Readers in line join the shared lease. Returns what the front waiter that cannot join needs.
+    /// Readers in the queue join the shared lease. Returns what the front waiter that cannot join needs.
     pub(super) fn advance_readers(&mut self, now: Moment) -> Need {
         self.join_barging(now);
         loop {
             match self.need(now) {
                 Need::Turn => self.join_first(now),
-                need @ Need::Word => return need,
+                need @ Need::Refresh => return need,
                 need @ (Need::Nothing | Need::Lease) if !self.waiters.has_impatient() => return need,
                 // Another waiter may be the first one then.
                 Need::Nothing | Need::Lease => self.refuse_impatient(self.known_holder()),
@@ -27,11 +27,11 @@ impl Station {
         }
     }
 
-    /// Has the lease renewed, unless that is under way: the answer says whether others wait.
-    pub(super) fn ask_for_word(&mut self, now: Moment) {
+    /// Has the lease renewed, unless that is in flight: the answer says whether others wait.
+    pub(super) fn refresh_wanted(&mut self, now: Moment) {
         let Some(held) = self.leases.iter_mut().find(|held| held.usage == LeaseUse::PassedOn) else { return };
-        if held.word_asked_at.is_none() {
-            held.word_asked_at = Some(now);
+        if held.refresh_asked_at.is_none() {
+            held.refresh_asked_at = Some(now);
             self.outbox.push(Output::RenewNow(held.lease.owner));
         }
     }
@@ -46,7 +46,7 @@ impl Station {
             Some(false) => Need::Turn,
             Some(true) => Need::Lease,
             None if front.join.patience != Patience::Never && asks() => Need::Lease,
-            None => Need::Word,
+            None => Need::Refresh,
         }
     }
 
@@ -60,7 +60,7 @@ impl Station {
         self.leases.push(held);
     }
 
-    /// The barging readers begin under the lease, wherever they are in line.
+    /// The barging readers begin under the lease, wherever they are in the queue.
     fn join_barging(&mut self, now: Moment) {
         if self.waiters.barging().next().is_none() {
             return;
@@ -76,7 +76,7 @@ impl Station {
         self.leases.push(held);
     }
 
-    /// The readers in line up to the first writer begin under the lease.
+    /// The readers in the queue up to the first writer begin under the lease.
     pub(super) fn join_all(&mut self, now: Moment, held: &mut HeldLease) {
         let (terms, token) = (held.lease.terms, held.lease.tokens.low());
         while let Some(waiter) = self.waiters.admit(terms) {
@@ -91,12 +91,12 @@ impl Station {
         attempt.usage() == LeaseUse::PassedOn && self.common().is_some_and(HeldLease::is_shared)
     }
 
-    /// A shared lease was granted beside the one that is held here. Those in line had their place: they join the one that is
+    /// A shared lease was granted beside the one that is held here. The readers in the queue had their place: they join the one that is
     /// held, and the new one is released.
     pub(super) fn on_second_lease(&mut self, now: Moment, attempt: &Attempt, grant: &Grant) {
-        self.part(now, attempt);
+        self.release_attempt(now, attempt);
         let Some(mut held) = self.take_common() else { return };
-        held.hear(grant.basis, grant.wanted);
+        held.update_wanted(grant.counted_from, grant.wanted);
         let is_replaced = self.replacement_of(held.lease.owner).is_some();
         if !is_replaced && attempt.shares_its_grant(grant.wanted) {
             self.join_all(now, &mut held);

@@ -1,4 +1,4 @@
-//! Rejecting waiters: those whose wait is over, and those that do not wait; and the reason.
+//! Rejecting waiters: at the end of their wait, at the first answer, or for an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ impl Station {
         overdue.into_iter().for_each(|waiter| self.refuse_late(now, waiter));
     }
 
-    /// A claim for this waiter, or for the first in line, was answered. If nothing was granted, rejects the waiters that
+    /// A claim for this waiter, or for the front waiter, was answered. If nothing was granted, rejects the waiters that
     /// accept no further answer.
     pub(super) fn refuse_exhausted(&mut self, now: Moment, turn: Option<TurnId>) {
         let is_it = |attempt: &&Attempt| attempt.is_for_waiter() && attempt.turn() == turn;
@@ -41,7 +41,7 @@ impl Station {
         exhausted.into_iter().for_each(|waiter| self.refuse_late(now, waiter));
     }
 
-    /// The queues of local waiters: those that adopt a lease are apart, because they wait for no others.
+    /// The queues of local waiters. Adopters have their own, because they wait for no others.
     pub(super) fn queues(&mut self) -> impl Iterator<Item = &mut WaitQueue> {
         [&mut self.waiters].into_iter().chain(self.adopters.as_deref_mut())
     }
@@ -50,7 +50,7 @@ impl Station {
         self.waiters.is_empty() && self.adopters.as_ref().is_none_or(|queue| queue.is_empty())
     }
 
-    /// Takes out a waiter, if it is in line.
+    /// Takes out a waiter, if it is in the queue.
     pub(super) fn take_waiter(&mut self, turn: TurnId) -> Option<Waiter> {
         let waiter = self.queues().find_map(|queue| queue.leave(turn));
         self.adopters.take_if(|queue| queue.is_empty());
@@ -61,18 +61,18 @@ impl Station {
         let turn = waiter.join.turn;
         let attempt = self.attempt_for(turn).or_else(|| self.first_attempt());
         let waited = whole_millis(waiter.waited(now));
-        // A reader that waits for the store's word about others does not wait for those who hold here.
-        let awaits_word =
-            waiter.join.terms.mode == Mode::Shared && self.common().is_some_and(|held| held.word_asked_at.is_some());
-        let error = match (self.trouble_of(attempt), self.holder_known_to(attempt).filter(|_| !awaits_word)) {
-            (Some(trouble), _) => AcquireError::Backend(trouble.clone()),
+        // A reader that waits for the store's answer about others does not wait for the holders here.
+        let awaits_refresh =
+            waiter.join.terms.mode == Mode::Shared && self.common().is_some_and(|held| held.refresh_asked_at.is_some());
+        let error = match (self.last_error_of(attempt), self.holder_known_to(attempt).filter(|_| !awaits_refresh)) {
+            (Some(last_error), _) => AcquireError::Backend(last_error.clone()),
             (None, holder @ Some(_)) => AcquireError::TimedOut { name: self.name.clone(), waited, holder },
             (None, None) => AcquireError::Backend(self.no_answer(waited)),
         };
         self.refuse([waiter], &Refusal::Error(error));
     }
 
-    /// The store has answered an attempt without a grant: rejects those that it is for and that do not wait.
+    /// The store has answered an attempt without a grant: rejects its waiters that do not wait.
     pub(super) fn refuse_answered(&mut self, attempt: &Attempt) {
         let waiters = self.waiters.take_impatient(|turn| attempt.turn().is_none_or(|own| own == turn));
         self.refuse(waiters, &Refusal::Busy { holder: attempt.holder.clone() });
@@ -126,7 +126,7 @@ impl Station {
         self.refuse(failing, &Refusal::Error(away(error).into()));
     }
 
-    /// Rejects the waiter that an attempt is for, or all in line.
+    /// Rejects the waiter that an attempt is for, or all in the queue.
     pub(super) fn refuse_served(&mut self, turn: Option<TurnId>, error: AcquireError) {
         match turn {
             Some(turn) => {
@@ -146,7 +146,7 @@ impl Station {
         self.refuse(waiters, &Refusal::Error(error.clone()));
     }
 
-    /// Rejects waiters that were taken out of the line.
+    /// Rejects waiters that were taken out of the queue.
     pub(super) fn refuse(&mut self, waiters: impl IntoIterator<Item = Waiter>, refusal: &Refusal) {
         for waiter in waiters {
             let turn = waiter.join.turn;
@@ -154,45 +154,6 @@ impl Station {
             self.outbox.push(Output::Refuse { turn, refusal: refusal.clone() });
             self.report_not_acquired(&waiter, || refusal.into());
         }
-    }
-
-    /// Why the store does not grant the lock to those who wait for it, if that is so: the error of the latest request.
-    #[must_use]
-    pub fn trouble(&self) -> Option<&BackendError> {
-        self.trouble_of(self.first_attempt())
-    }
-
-    fn trouble_of<'a>(&'a self, attempt: Option<&'a Attempt>) -> Option<&'a BackendError> {
-        let adopts = attempt.is_some_and(Attempt::adopts);
-        match (self.common().filter(|_| !adopts), attempt) {
-            _ if self.closed => None,
-            (Some(held), _) if held.word_asked_at.is_some() => held.last_error.as_ref(),
-            (Some(held), _) if !held.is_shared() => None,
-            (_, Some(Attempt { trouble: Some(trouble), .. })) => Some(trouble),
-            (None, Some(_)) if adopts => None,
-            (Some(_), _) | (None, Some(Attempt { holder: Some(_), .. })) => None,
-            (None, Some(_) | None) => self.releases.trouble(),
-        }
-    }
-
-    /// Who holds the lock, as far as is known here.
-    #[must_use]
-    pub fn known_holder(&self) -> Option<Holder> {
-        self.holder_known_to(self.first_attempt())
-    }
-
-    fn holder_known_to(&self, attempt: Option<&Attempt>) -> Option<Holder> {
-        match self.common().filter(|_| !attempt.is_some_and(Attempt::adopts)) {
-            Some(held) => held.as_holder(),
-            None => attempt?.holder.clone(),
-        }
-    }
-
-    /// The attempt for the first in line.
-    pub(super) fn first_attempt(&self) -> Option<&Attempt> {
-        let first = self.waiters.iter().next().map(|waiter| waiter.join.turn);
-        let is_first = |attempt: &Attempt| attempt.turn().is_none() || attempt.turn() == first;
-        self.attempts.iter().find(|attempt| attempt.may_queue() && is_first(attempt))
     }
 
     /// The wait is over, and the store has said nothing about the lock.

@@ -3,7 +3,7 @@
 use super::attempt::LeaseUse;
 use super::few::Few;
 use super::io::{ActionId, TurnId};
-use super::observed::EndedTurn;
+use super::observed::ReportedHold;
 use super::progress::Progress;
 use crate::policy::ATTEMPTS_MAX;
 use crate::{BackendError, Certainty, Mode, Moment, Owner, Policy, ReleaseRequest, RequestOrder, Waiting};
@@ -17,8 +17,8 @@ pub(super) struct PendingRelease {
     pub(super) usage: LeaseUse,
     /// The holder that waits for the outcome; nobody after the first try.
     pub(super) turn: Option<TurnId>,
-    /// The turn whose end observers are told of with the outcome.
-    pub(super) ended: Option<EndedTurn>,
+    /// The turn whose end is reported to observers with the outcome.
+    pub(super) ended: Option<ReportedHold>,
     pub(super) progress: Progress,
     pub(super) tries: u32,
     /// When the store has surely forgotten the owner by itself. Where entries end with a session, the session has to end then.
@@ -26,12 +26,12 @@ pub(super) struct PendingRelease {
     /// Until when the lock is kept, if it is: counted from the first try, so that no later one lengthens it.
     pub(super) kept_until: Option<Moment>,
     /// Why the last try failed.
-    pub(super) trouble: Option<BackendError>,
+    pub(super) last_error: Option<BackendError>,
     /// The action that was handed out a second time.
     pub(super) stalled: Option<ActionId>,
 }
 
-/// What a release gives up.
+/// The subject of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     /// A lease that somebody here held.
@@ -62,7 +62,7 @@ impl PendingRelease {
 
 /// A claim that a new owner would make.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Next {
+pub(super) struct NextClaim {
     /// How the lease would be used.
     pub(super) usage: LeaseUse,
     /// `None` if it is to replace a lease: then it meets no other.
@@ -87,21 +87,21 @@ impl PendingReleases {
     }
 
     /// Whether a release has to be answered before a new owner may make this claim.
-    pub(super) fn come_before(&self, policy: &Policy, next: Next) -> bool {
+    pub(super) fn come_before(&self, policy: &Policy, next: NextClaim) -> bool {
         self.count(next.usage) >= next.most || self.before_at(policy, next).is_some()
     }
 
-    /// Repeats that release at once, unless it is under way.
-    pub(super) fn hasten_before(&mut self, now: Moment, policy: &Policy, next: Next) {
+    /// Repeats that release at once, unless it is in flight.
+    pub(super) fn repeat_now(&mut self, now: Moment, policy: &Policy, next: NextClaim) {
         let first = self.before_at(policy, next).and_then(|index| self.0.iter_mut().nth(index));
         if let Some(Progress::Due(at)) = first.map(|pending| &mut pending.progress) {
             *at = now;
         }
     }
 
-    fn before_at(&self, policy: &Policy, next: Next) -> Option<usize> {
+    fn before_at(&self, policy: &Policy, next: NextClaim) -> Option<usize> {
         let one = self.0.iter().position(|pending| pending.comes_before(policy, next.mode));
-        // One that is under way comes first.
+        // One that is in flight comes first.
         let alike = self.0.iter().enumerate().filter(|(_, pending)| pending.usage == next.usage);
         let any = || alike.min_by_key(|(_, pending)| pending.progress.due()).map(|(index, _)| index);
         if one.is_none() && self.count(next.usage) >= next.most { any() } else { one }
@@ -121,8 +121,8 @@ impl PendingReleases {
     }
 
     /// Why a release was not answered, if one was not.
-    pub(super) fn trouble(&self) -> Option<&BackendError> {
-        self.0.iter().find_map(|pending| pending.trouble.as_ref())
+    pub(super) fn last_error(&self) -> Option<&BackendError> {
+        self.0.iter().find_map(|pending| pending.last_error.as_ref())
     }
 
     /// Takes out one of them.
@@ -143,10 +143,10 @@ impl PendingReleases {
         self.0.take(|pending| pending.progress.due().is_some_and(|at| at <= now))
     }
 
-    /// The ones that are under way and were not handed out a second time, each with its action and when that was handed out.
+    /// The ones that are in flight and were not handed out a second time, each with its action and when that was handed out.
     pub(super) fn unanswered(&mut self) -> impl Iterator<Item = (&mut PendingRelease, ActionId, Moment)> {
         let asked =
-            |pending: &PendingRelease| pending.progress.under_way().filter(|(id, _)| pending.stalled != Some(*id));
+            |pending: &PendingRelease| pending.progress.in_flight().filter(|(id, _)| pending.stalled != Some(*id));
         self.0.iter_mut().filter_map(move |pending| asked(pending).map(|(id, at)| (pending, id, at)))
     }
 

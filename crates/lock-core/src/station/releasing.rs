@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::Station;
 use super::attempt::{Attempt, LeaseUse, Place, Purpose};
-use super::held::HeldLease;
+use super::held_lease::HeldLease;
 use super::io::{Action, ActionId, ForWhom, Output, Request, TurnId};
-use super::observed::EndedTurn;
+use super::observed::ReportedHold;
 use super::progress::Progress;
-use super::releases::{Next, Of, PendingRelease};
+use super::releases::{NextClaim, Of, PendingRelease};
 use crate::policy::{ABANDONED_CLAIM_FOR, ATTEMPTS_MAX, pace};
 use crate::{Answer, BackendError, Certainty, Effect, Evidence, Moment, NameKind, Owner, ReleaseRequest, Released};
 
@@ -26,24 +26,24 @@ impl Station {
     /// Whether an attempt has to wait before it asks: for a release, or for a waiter that came earlier.
     pub(super) fn has_to_wait(&self, attempt: &Attempt) -> bool {
         let (usage, mode) = (attempt.usage(), attempt.may_queue().then_some(attempt.terms.mode));
-        let owes = || self.is_release_due(Next { usage, mode, most: self.owed_most(usage) });
+        let owes = || self.is_release_due(NextClaim { usage, mode, most: self.owed_most(usage) });
         let overtakes = || attempt.place == Place::Outside && self.would_overtake(attempt);
         attempt.is_unknown_to_store() && owes() || overtakes()
     }
 
     /// Whether a release has to be answered before this claim goes out.
-    pub(super) fn is_release_due(&self, next: Next) -> bool {
+    pub(super) fn is_release_due(&self, next: NextClaim) -> bool {
         self.releases.come_before(&self.policy, next)
     }
 
     /// The claim of the next waiter.
-    pub(super) fn next(&self) -> Next {
+    pub(super) fn next(&self) -> NextClaim {
         let usage = match self.kind {
             NameKind::Lock | NameKind::ReadWriteLock => LeaseUse::PassedOn,
             NameKind::Semaphore => LeaseUse::Private,
         };
         let mode = self.waiters.terms().map(|terms| terms.mode);
-        Next { usage, mode, most: self.owed_most(usage) }
+        NextClaim { usage, mode, most: self.owed_most(usage) }
     }
 
     /// With this many pending releases of leases that are used alike, nothing new is asked. Each attempt that the store may know can
@@ -65,15 +65,15 @@ impl Station {
         owed <= self.owed_most(held.usage) && self.attempts.iter().all(|attempt| attempt.owner != owner)
     }
 
-    /// Repeats the release that holds claims back at once, unless it is under way.
-    pub(super) fn hasten_release(&mut self, now: Moment) {
+    /// Repeats the release that holds claims back at once, unless it is in flight.
+    pub(super) fn repeat_release_now(&mut self, now: Moment) {
         let next = self.next();
-        self.releases.hasten_before(now, &self.policy, next);
+        self.releases.repeat_now(now, &self.policy, next);
     }
 
-    /// Has the store release what it may keep for an attempt: a place, a grant, or a claim that may still be under way. The waiter that
+    /// Has the store release what it may keep for an attempt: a place, a grant, or a claim that may still be in flight. The waiter that
     /// was refused last may still be there to send the release, as its process may end now.
-    pub(super) fn part(&mut self, now: Moment, attempt: &Attempt) {
+    pub(super) fn release_attempt(&mut self, now: Moment, attempt: &Attempt) {
         let (name, owner, terms, certainty) = (self.name.clone(), attempt.owner, attempt.terms, attempt.certainty());
         let request = ReleaseRequest { name, owner, terms, certainty, keep: None, evidence: Evidence::Nothing };
         let turn = attempt.turn().or(self.last_refused);
@@ -87,7 +87,7 @@ impl Station {
         request: ReleaseRequest,
         (of, usage): (Of, LeaseUse),
         for_whom: ForWhom,
-        ended: Option<EndedTurn>,
+        ended: Option<ReportedHold>,
     ) {
         let over_at = now + self.policy.owed_for(request.terms.ttl);
         let (progress, kept_until) = (Progress::Due(now), request.keep.map(|keep| now + keep));
@@ -95,9 +95,20 @@ impl Station {
             ForWhom::Turn(turn) if of != Of::Claim => Some(turn),
             ForWhom::Turn(_) | ForWhom::AnyWaiter | ForWhom::Nobody => None,
         };
-        let (tries, trouble, stalled) = (0, None, None);
-        let pending =
-            PendingRelease { request, of, usage, turn, ended, progress, tries, over_at, kept_until, trouble, stalled };
+        let (tries, last_error, stalled) = (0, None, None);
+        let pending = PendingRelease {
+            request,
+            of,
+            usage,
+            turn,
+            ended,
+            progress,
+            tries,
+            over_at,
+            kept_until,
+            last_error,
+            stalled,
+        };
         self.send(now, Box::new(pending), for_whom);
     }
 
@@ -175,7 +186,7 @@ impl Station {
         let is_late = pending.over_at <= now;
         pending.progress = Progress::Due(if is_late { again_at } else { again_at.min(pending.over_at) });
         pending.tries = pending.tries.saturating_add(1);
-        pending.trouble = Some(error.clone());
+        pending.last_error = Some(error.clone());
         self.releases.push(pending);
         self.outbox.extend(is_late.then_some(Output::EndSession));
         self.fail_held_back(now, &error);
@@ -191,13 +202,13 @@ impl Station {
     /// Has the store release what it may keep for an attempt.
     pub(super) fn leave_queue(&mut self, now: Moment, attempt: &Attempt) {
         if !attempt.is_unknown_to_store() {
-            self.part(now, attempt);
+            self.release_attempt(now, attempt);
         }
     }
 
-    /// Gives up the attempts whose waiters have left, or never come to the front with these terms. A claim that is under way is
+    /// Gives up the attempts whose waiters have left, or never come to the front with these terms. A claim that is in flight is
     /// waited for.
-    pub(super) fn part_from_unwanted(&mut self, now: Moment) {
+    pub(super) fn give_up_unwanted(&mut self, now: Moment) {
         let is_unwanted = |attempt: &&Attempt| {
             attempt.is_for_waiter() && attempt.progress.due().is_some() && self.waiter_of(attempt).is_none()
         };
@@ -207,21 +218,21 @@ impl Station {
         }
     }
 
-    /// When to give up an attempt whose claim is under way and that nobody here wants: its answer may be long in coming. An attempt whose
+    /// When to give up an attempt whose claim is in flight and that nobody here wants: its answer may be long in coming. An attempt whose
     /// owner holds already ends with the hold.
     pub(super) fn abandoned_until(&self, attempt: &Attempt) -> Option<Moment> {
-        let (_, asked_at) = attempt.progress.under_way().filter(|_| attempt.is_for_waiter())?;
+        let (_, asked_at) = attempt.progress.in_flight().filter(|_| attempt.is_for_waiter())?;
         let is_abandoned = self.waiter_of(attempt).is_none() && self.lease_of(attempt.owner).is_none();
         is_abandoned.then(|| asked_at + ABANDONED_CLAIM_FOR)
     }
 
     /// Gives up the attempts that nobody has wanted for long enough. Their releases may overtake the claims. Returns whether there were any.
-    pub(super) fn part_from_abandoned(&mut self, now: Moment) -> bool {
+    pub(super) fn give_up_abandoned(&mut self, now: Moment) -> bool {
         let is_over = |attempt: &&Attempt| self.abandoned_until(attempt).is_some_and(|end| end <= now);
         let owners: Vec<_> = self.attempts.iter().filter(is_over).map(|attempt| attempt.owner).collect();
         for owner in &owners {
             let Some(mut attempt) = self.take_attempt(*owner) else { continue };
-            self.part(now, &attempt);
+            self.release_attempt(now, &attempt);
             (attempt.place, attempt.certainty) = (Place::Outside, Certainty::Answered);
             attempt.purpose = Purpose::Nothing(attempt.usage());
             self.attempts.push(attempt);
@@ -230,7 +241,7 @@ impl Station {
     }
 
     /// The answer to a claim that a release may have overtaken. What the store keeps of it, if it came after all, is released once
-    /// more, unless that is under way or more would be owed than may be.
+    /// more, unless that is in flight or more would be owed than may be.
     pub(super) fn on_late_answer(&mut self, now: Moment, mut attempt: Attempt, result: &Result<Answer, BackendError>) {
         let usage = attempt.usage();
         let may_owe = self.releases.count(usage) < self.owed_most(usage);

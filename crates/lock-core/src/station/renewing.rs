@@ -4,7 +4,7 @@ use super::Station;
 use crate::{Answer, BackendError, Certainty, Effect, LossReason, Moment, Owner, Renewed};
 
 impl Station {
-    /// The store said how a lease stands.
+    /// A renewal was answered.
     pub(super) fn on_renewal(
         &mut self,
         now: Moment,
@@ -12,6 +12,14 @@ impl Station {
         asked_at: Moment,
         answer: Result<Renewed, BackendError>,
     ) {
+        let valid_for = if let Ok(Renewed::Renewed { valid_for, .. }) = answer { Some(valid_for) } else { None };
+        let late = valid_for.and_then(|valid_for| self.lease_of(owner)?.lateness(now, valid_for));
+        self.on_standing(now, owner, asked_at, answer);
+        late.into_iter().for_each(|late| self.report_renewed_late(owner, late));
+    }
+
+    /// The store said how a lease stands.
+    fn on_standing(&mut self, now: Moment, owner: Owner, asked_at: Moment, answer: Result<Renewed, BackendError>) {
         if !matches!(answer, Ok(Renewed::Unsure(_)) | Err(_)) {
             self.failing_since = None;
         }
@@ -19,17 +27,15 @@ impl Station {
         match answer {
             Ok(Renewed::Renewed { valid_for, wanted }) => {
                 held.last_error = None;
-                held.hear(asked_at, wanted);
-                let late = held.lateness(now, valid_for);
+                held.update_wanted(asked_at, wanted);
                 let over = held.extend(asked_at, valid_for);
                 over.into_iter().for_each(|turn| self.lose(now, turn, LossReason::Expired(None)));
-                late.into_iter().for_each(|late| self.report_renewed_late(owner, late));
             }
             Ok(Renewed::NotHeld) => self.on_gone(now, owner, LossReason::NotHeld),
             Ok(Renewed::Revoked { by }) => self.on_gone(now, owner, LossReason::Revoked { by }),
             Ok(Renewed::Unsure(error)) | Err(error) => {
                 held.last_error = Some(error.clone());
-                if held.word_asked_at.is_some() {
+                if held.refresh_asked_at.is_some() {
                     self.fail_unasked(now, &error);
                 }
             }
@@ -66,6 +72,6 @@ impl Station {
             Err(error) if error.effect() == Effect::Unknown => return held.certainty = Certainty::Unknown,
             Err(_) => return,
         };
-        self.on_renewal(now, owner, asked_at, Ok(answer));
+        self.on_standing(now, owner, asked_at, Ok(answer));
     }
 }

@@ -1,6 +1,6 @@
-//! Replacing: the only turn under a lease goes on under another one, in one step at the store.
+//! Replacing: the only turn under a lease continues under another one, in one step at the store.
 //!
-//! The hold goes on under the old lease until the store has granted the new one. While a claim is not answered, the store
+//! The hold stays under the old lease until the store has granted the new one. While a claim is not answered, the store
 //! may have either; so it is asked again with the same two owners, a "not held" for the old one means nothing, and if the
 //! hold ends, both are released.
 //!
@@ -65,14 +65,14 @@ impl Station {
         let Some(old) = self.held_of(owner).map(|held| Arc::clone(&held.lease)) else { return };
         let effect = match result {
             Ok(Answer::Granted { lease, valid_for, wanted }) if self.is_replaced_by(&attempt, &old, &lease) => {
-                let grant = Grant { lease, basis: asked_at, valid_for, wanted };
+                let grant = Grant { lease, counted_from: asked_at, valid_for, wanted };
                 if self.is_outlived(&grant.lease) {
                     attempt.certainty = Certainty::Unknown;
                     self.attempts.push(attempt);
                     return self.lose_lease(now, owner, &LossReason::NotHeld);
                 }
                 if !grant.is_stale(now) {
-                    return self.go_on_under(now, grant, owner, &attempt);
+                    return self.continue_under(now, grant, owner, &attempt);
                 }
                 Effect::Unknown
             }
@@ -115,8 +115,8 @@ impl Station {
         }
     }
 
-    /// The turn goes on under the new lease.
-    fn go_on_under(&mut self, now: Moment, grant: Grant, owner: Owner, attempt: &Attempt) {
+    /// The turn continues under the new lease.
+    fn continue_under(&mut self, now: Moment, grant: Grant, owner: Owner, attempt: &Attempt) {
         let Some(mut old) = self.leases.take(|held| held.lease.owner == owner) else { return };
         let Some((id, before)) = old.take_first() else { return };
         self.outbox.push(Output::StopRenewal(owner));
@@ -126,17 +126,17 @@ impl Station {
         if old.is_shared() && old.usage == LeaseUse::PassedOn {
             self.give_up_all(now, Attempt::may_queue);
         }
-        let mut held = self.keep(now, grant, attempt);
+        let mut held = self.start_renewal(now, grant, attempt);
         (held.passes, held.evidence) = (old.passes, old.evidence);
         let hold = held.begin(now, id, token, before.note.clone(), before.hold.hold_until);
-        held.turns.go_on(id, before.since);
-        before.hold.go_on_as(Arc::clone(&hold));
+        self.report_replaced(id, token);
+        before.hold.continue_as(Arc::clone(&hold));
         self.raise_floor(&held.lease, token);
         self.outbox.push(Output::Replaced { turn: id, result: Ok(hold) });
         self.leases.push(held);
     }
 
-    /// A waiter wants to go on with the lease of a ticket. To adopt a lease is to replace it: the claim has a fresh owner, so that it
+    /// A waiter wants to continue with the lease of a ticket. To adopt a lease is to replace it: the claim has a fresh owner, so that it
     /// is granted once, and the client that had the lease before can do nothing to the new one.
     pub(super) fn on_adopt(&mut self, now: Moment, join: Join, ticket: &Ticket) {
         if let Err(refusal) = self.check(&join).and_then(|()| Ok(self.policy.store.check_ability(Ability::Replace)?)) {
@@ -163,7 +163,7 @@ impl Station {
         self.outbox.extend([Output::StopRenewal(owner), Output::Detached(id)]);
         if let Some(turn) = ended {
             turn.hold.give_up();
-            self.report_detached(&turn);
+            self.report_detached(id);
         }
     }
 

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use super::Station;
 use super::event::Event;
-use super::held::Late;
+use super::held_lease::Late;
 use super::io::{Join, LongWaits, TurnId};
-use super::observed::{Contention, EndedTurn};
+use super::observed::{Contention, ReportedHold};
 use super::outcome::Outcome;
 use super::releases::PendingRelease;
-use super::turns::Turn;
 use super::wait_queue::WaitQueue;
 use super::waiter::Waiter;
 use crate::{Answer, BackendError, FencingToken, LockName, LossReason, Mode, Moment, Owner, Released};
@@ -22,7 +21,7 @@ impl Station {
         Self { observed: Some(Box::default()), ..self }
     }
 
-    /// What happened since the last call, for observers: each event with the turn that waits, or did until then.
+    /// The events since the last call, for observers: each with the turn that waits, or did until then.
     pub fn take_events(&mut self) -> Vec<(Option<TurnId>, Event)> {
         self.observed.as_mut().map(|observed| mem::take(&mut observed.events)).unwrap_or_default()
     }
@@ -33,7 +32,7 @@ impl Station {
         }
     }
 
-    /// What is known of the waiters, if there are any and somebody observes.
+    /// The state of all waiters, if there are any and somebody observes.
     fn contention(&mut self) -> Option<&mut Contention> {
         let waits = !self.nobody_waits();
         self.observed.as_mut().filter(|_| waits).map(|observed| &mut observed.waiters)
@@ -57,7 +56,7 @@ impl Station {
         self.contention().map(|waiters| waiters.taken_since.get_or_insert(now));
     }
 
-    /// What an answer to a claim says of the lock.
+    /// Records whether the lock is taken, from an answer to a claim.
     pub(super) fn found(&mut self, now: Moment, answer: &Result<Answer, BackendError>) {
         match answer {
             Ok(Answer::Queued { position, .. }) => {
@@ -77,6 +76,10 @@ impl Station {
     pub(super) fn report_acquired(&mut self, waiter: &Waiter, token: FencingToken) {
         let (waited, contended) = (self.last_now.since(waiter.since), self.contended(waiter));
         let position = self.observed.as_mut().and_then(|observed| observed.waiters.position.take());
+        if let Some(observed) = &mut self.observed {
+            let hold = ReportedHold { token, since: self.last_now, failed_at: None };
+            observed.holds.insert(waiter.join.turn, hold);
+        }
         let event = |lock| Event::Acquired { lock, token, waited, contended, position };
         self.report(Some(waiter.join.turn), event);
     }
@@ -94,7 +97,7 @@ impl Station {
         }
         let take_long = |station: &mut Self| station.queues().find_map(|queue| queue.take_long(now));
         while let Some((turn, waited)) = take_long(self) {
-            let (holder, error) = (self.known_holder(), self.trouble().cloned());
+            let (holder, error) = (self.known_holder(), self.last_error().cloned());
             self.report(Some(turn), |lock| Event::WaitingLong { lock, waited, holder, error });
         }
     }
@@ -112,26 +115,45 @@ impl Station {
         self.report(None, |lock| Event::RenewedLate { lock, token, late: by, remaining });
     }
 
-    /// The client was closed by the program, which is no loss, unless a defect has closed it.
-    pub(super) fn report_lost(&mut self, turn: &Turn, reason: LossReason) {
-        let (token, held) = (turn.hold.token(), self.last_now.since(turn.since));
-        let is_loss = self.broken || reason != LossReason::Closed;
-        self.report(None, |lock| {
-            if is_loss {
-                Event::Lost { lock, token, held, reason }
-            } else {
-                Event::Released { lock, token, held, pending: None }
-            }
-        });
+    /// The hold of a turn goes on with another token.
+    pub(super) fn report_replaced(&mut self, turn: TurnId, token: FencingToken) {
+        let hold = self.observed.as_mut().and_then(|observed| observed.holds.get_mut(turn));
+        hold.into_iter().for_each(|hold| hold.token = token);
     }
 
-    pub(super) fn report_detached(&mut self, turn: &Turn) {
-        let (token, held) = (turn.hold.token(), self.last_now.since(turn.since));
-        self.report(None, |lock| Event::Detached { lock, token, held });
+    /// The hold of a turn, whose end is to be reported.
+    pub(super) fn take_reported(&mut self, turn: TurnId) -> Option<ReportedHold> {
+        self.observed.as_mut()?.holds.remove(turn)
+    }
+
+    /// The client was closed by the program, which is no loss, unless a defect has closed it.
+    pub(super) fn report_lost(&mut self, turn: TurnId, reason: LossReason) {
+        match self.take_reported(turn) {
+            Some(hold) if reason == LossReason::Closed && !self.broken => self.report_released(hold),
+            Some(ReportedHold { token, since, .. }) => {
+                let held = self.last_now.since(since);
+                self.report(None, |lock| Event::Lost { lock, token, held, reason });
+            }
+            None => {}
+        }
+    }
+
+    /// Reports what is held as lost. A station that has panicked may not know its leases any more.
+    pub(super) fn report_broken(&mut self) {
+        while let Some(turn) = self.observed.as_ref().and_then(|observed| observed.holds.first_turn()) {
+            self.report_lost(turn, LossReason::Closed);
+        }
+    }
+
+    pub(super) fn report_detached(&mut self, turn: TurnId) {
+        if let Some(ReportedHold { token, since, .. }) = self.take_reported(turn) {
+            let held = self.last_now.since(since);
+            self.report(None, |lock| Event::Detached { lock, token, held });
+        }
     }
 
     /// The turn has ended at the store, or its lease was passed on.
-    pub(super) fn report_released(&mut self, ended: EndedTurn) {
+    pub(super) fn report_released(&mut self, ended: ReportedHold) {
         let (token, held) = (ended.token, ended.held(self.last_now));
         let pending = ended.failed_at.map(|failed_at| self.last_now.since(failed_at));
         self.report(None, |lock| Event::Released { lock, token, held, pending });
@@ -161,7 +183,7 @@ impl Station {
 
     /// A release is not repeated any more.
     pub(super) fn report_given_up(&mut self, pending: &PendingRelease) {
-        if let Some(EndedTurn { token, failed_at: Some(failed_at), .. }) = pending.ended {
+        if let Some(ReportedHold { token, failed_at: Some(failed_at), .. }) = pending.ended {
             let pending = self.last_now.since(failed_at);
             self.report(None, |lock| Event::ReleaseGivenUp { lock, token, pending });
         }

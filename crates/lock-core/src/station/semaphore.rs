@@ -4,7 +4,7 @@ use super::Station;
 use super::attempt::{Attempt, Place, Purpose};
 use super::io::{Join, TurnId};
 use super::progress::Progress;
-use super::releases::Next;
+use super::releases::NextClaim;
 use super::waiter::Waiter;
 use crate::policy::ATTEMPTS_MAX;
 use crate::{Fairness, Moment, RequestOrder, Terms};
@@ -19,7 +19,7 @@ impl Station {
         self.refuse_behind_the_first();
     }
 
-    /// The first waiter that has no attempt, if it may have one, or else the first of those who pass others.
+    /// The first waiter that has no attempt, if it may have one, or else the first barging one.
     fn next_to_ask(&self) -> Option<(TurnId, Terms)> {
         if self.attempts.iter().filter(|attempt| attempt.may_queue()).count() >= ATTEMPTS_MAX {
             return None;
@@ -33,7 +33,7 @@ impl Station {
             attempt.may_queue() && !attempt.terms.mode.suits(terms.mode) && self.waiter_of(attempt).is_none()
         };
         let has_to_wait = self.attempts.iter().any(is_in_the_way)
-            || self.is_release_due(Next { mode: Some(terms.mode), ..self.next() });
+            || self.is_release_due(NextClaim { mode: Some(terms.mode), ..self.next() });
         (!has_to_wait).then_some((turn, terms))
     }
 
@@ -54,7 +54,7 @@ impl Station {
     fn would_pass(&self, turn: TurnId, wanted: (Terms, Fairness)) -> bool {
         let ordered = self.policy.store.ordering == RequestOrder::InOrder;
         let is_behind = |attempt: &Attempt| match attempt.progress {
-            Progress::UnderWay(..) => ordered || attempt.place == Place::Queued,
+            Progress::InFlight(..) => ordered || attempt.place == Place::Queued,
             Progress::Due(_) => attempt.place == Place::Queued,
         };
         let came_first =
@@ -64,7 +64,7 @@ impl Station {
             && self.attempts.iter().any(|attempt| came_first(attempt) && is_other(attempt) && !is_behind(attempt))
     }
 
-    /// A grant is for the first in line that wants the same. That one leaves its own attempt to the waiter that this was for.
+    /// A grant is for the front waiter that wants the same. That one leaves its own attempt to the waiter that this was for.
     pub(super) fn exchange(&mut self, now: Moment, attempt: &mut Attempt) {
         let Purpose::Waiter(turn) = attempt.purpose else { return };
         let came_before = self.waiters.iter().map(|waiter| &waiter.join).take_while(|join| join.turn < turn);

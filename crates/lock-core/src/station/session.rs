@@ -30,15 +30,15 @@ impl Station {
         wanted.into_iter().for_each(|attempt| self.ask_in_next_session(now, *attempt));
     }
 
-    /// Continues under a new owner, which has no entry in an earlier session. An answer to the claim that is under way says nothing
+    /// Continues under a new owner, which has no entry in an earlier session. An answer to the claim that is in flight says nothing
     /// about the next session; what may be left of it is released then.
     fn ask_in_next_session(&mut self, now: Moment, attempt: Attempt) {
         let Attempt { owner, terms, progress, floor, .. } = attempt;
-        let under_way = Attempt { progress, ..Attempt::new(owner, terms, Purpose::Nothing(attempt.usage()), now) };
+        let in_flight = Attempt { progress, ..Attempt::new(owner, terms, Purpose::Nothing(attempt.usage()), now) };
         let next = self.with_next_owner(now, Attempt { hint: Hint::Nothing, ..attempt });
         self.attempts.push(Box::new(Attempt { floor, ..*next }));
-        if progress.under_way().is_some() {
-            self.attempts.push(Box::new(under_way));
+        if progress.in_flight().is_some() {
+            self.attempts.push(Box::new(in_flight));
         }
     }
 }

@@ -14,8 +14,6 @@ use crate::{Hold, Moment, Note};
 pub(super) struct Turn {
     pub(super) hold: Arc<Hold>,
     pub(super) note: Note,
-    /// When it began.
-    pub(super) since: Moment,
 }
 
 impl Drop for Turn {
@@ -24,7 +22,7 @@ impl Drop for Turn {
     }
 }
 
-/// Who holds under a lease: one turn, where the mode is exclusive. However many there are, a turn begins and ends without a
+/// The holders under a lease: one turn, if the mode is exclusive. However many there are, a turn begins and ends without a
 /// look at the others.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
@@ -40,11 +38,6 @@ impl Turns {
             self.ends.get_or_insert_default().insert((end, id));
         }
         self.by_turn.insert(id, turn);
-    }
-
-    /// A turn goes on that began earlier, under another lease.
-    pub(super) fn go_on(&mut self, id: TurnId, since: Moment) {
-        self.by_turn.get_mut(id).into_iter().for_each(|turn| turn.since = since);
     }
 
     pub(super) fn take(&mut self, id: TurnId) -> Option<Turn> {

@@ -8,14 +8,14 @@ use super::io::{Join, TurnId};
 use super::waiter::{WaitEnd, Waiter};
 use crate::{Mode, Moment, Queueing, Terms, Width};
 
-/// What the front waiter needs.
+/// The need of the front waiter.
 pub(super) enum Need {
-    /// Nothing, or the end of a replacement that is under way.
+    /// Nothing, or the end of a replacement that is in flight.
     Nothing,
     /// To begin under the lease.
     Turn,
-    /// A newer word of the store about others that wait.
-    Word,
+    /// A newer answer of the store about waiters elsewhere.
+    Refresh,
     /// A lease of its own.
     Lease,
 }
@@ -31,14 +31,14 @@ pub(super) struct WaitQueue {
     answers: u64,
 }
 
-/// Where the waiters are that something concerns.
+/// An index of the waiters, by what concerns them.
 #[derive(Debug, Default)]
 struct Index {
-    /// What ends each wait that has an end.
+    /// The ends of the waits.
     ends: BTreeSet<(WaitEnd, TurnId)>,
     /// When each long wait is to be reported.
     long: BTreeSet<(Moment, TurnId)>,
-    /// The waiters that may be served before those who came first.
+    /// The waiters that may be served before earlier ones.
     barging: BTreeSet<TurnId>,
 }
 
@@ -80,7 +80,7 @@ impl WaitQueue {
         self.waiters.iter().map(|(_, waiter)| waiter.as_ref())
     }
 
-    /// The front waiter. Only those who are barging pass it.
+    /// The front waiter. Only barging waiters pass it.
     pub(super) fn front(&self) -> Option<&Waiter> {
         self.waiters.first().map(AsRef::as_ref)
     }
@@ -96,19 +96,19 @@ impl WaitQueue {
         self.leave(turn)
     }
 
-    /// Takes the first of those who pass others, if it can share a lease.
+    /// Takes the first barging waiter that can share a lease.
     pub(super) fn admit_barging_reader(&mut self) -> Option<Waiter> {
         let turn = self.barging().find(|waiter| waiter.join.terms.mode == Mode::Shared)?.join.turn;
         self.leave(turn)
     }
 
-    /// The waiters that may be served before those who came first, the first one first.
+    /// The barging waiters, in order.
     pub(super) fn barging(&self) -> impl Iterator<Item = &Waiter> {
         let many = self.index.iter().flat_map(|index| &index.barging).filter_map(|turn| self.get(*turn));
         self.only().into_iter().filter(|waiter| waiter.barging().is_some()).chain(many)
     }
 
-    /// What the front waiter wants.
+    /// The terms of the front waiter.
     pub(super) fn terms(&self) -> Option<Terms> {
         self.front().map(|waiter| waiter.join.terms)
     }
@@ -137,12 +137,12 @@ impl WaitQueue {
         self.waiters.get(turn).map(AsRef::as_ref)
     }
 
-    /// Takes out those of the waiters that do not wait that are like this.
+    /// Removes the waiters that match, of those that do not wait.
     pub(super) fn take_impatient(&mut self, is_it: impl Fn(TurnId) -> bool) -> Vec<Waiter> {
         self.take_with(WaitEnd::Impatience, |waiter| is_it(waiter.join.turn))
     }
 
-    /// Takes out those of the waiters that give up while the store is away that are like this.
+    /// Removes the waiters that match, of those that give up while the store is away.
     pub(super) fn take_failing(&mut self, is_it: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
         self.take_with(WaitEnd::Outage, is_it)
     }
@@ -207,7 +207,7 @@ impl WaitQueue {
         Some(*waiter)
     }
 
-    /// Takes out the waiters with a end in this range, both ends included.
+    /// Removes the waiters whose wait ends in this range, both ends included.
     fn take_ending(&mut self, first: WaitEnd, last: WaitEnd) -> Vec<Waiter> {
         let mut taken = Vec::new();
         while let Some((_, turn)) = self.first_end(first).filter(|(end, _)| *end <= last) {
@@ -226,7 +226,7 @@ impl WaitQueue {
         self.ends_from(from).next()
     }
 
-    /// What ends waits, from this end on.
+    /// The ends of waits, from this end on.
     fn ends_from(&self, from: WaitEnd) -> impl Iterator<Item = (WaitEnd, TurnId)> {
         let many = self.index.iter().flat_map(move |index| index.ends.range((from, TurnId(0))..).copied());
         // In the order of the ends, as there.
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_keeps_the_order_of_the_turns() {
+    fn the_queue_keeps_the_order_of_the_turns() {
         let mut queue = queue(&[Patience::Forever; 3]);
         let late = queue.leave(TurnId(2)).unwrap();
         queue.join(at(1), late.join);

@@ -1,4 +1,4 @@
-//! A local waiter, and what ends its wait.
+//! A local waiter, and the ends of its wait.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) struct Waiter {
 /// normal operation are shorter.
 const LONG: Duration = Duration::from_secs(10);
 
-/// What ends a wait.
+/// The end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum WaitEnd {
     /// The first answer: it does not wait.
@@ -72,7 +72,7 @@ impl Waiter {
         patience.into_iter().chain(last_answer).chain(outage).map(move |end| (end, turn))
     }
 
-    /// Its turn, if it may be served before those who came first.
+    /// Its turn, if it may be served before earlier waiters.
     pub(super) fn barging(&self) -> Option<TurnId> {
         (self.join.fairness == Fairness::Barging).then_some(self.join.turn)
     }

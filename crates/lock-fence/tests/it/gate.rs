@@ -102,7 +102,7 @@ async fn writes_of_one_holder_run_at_once_and_a_dropped_wait_lets_nothing_in() {
     tokio::time::timeout(PATIENCE, behind).await.expect("the last holder is let in").unwrap().unwrap();
 }
 
-/// What a later holder reads once it has raised the fence, while a write of an earlier one that was let in is under way.
+/// What a later holder reads once it has raised the fence, while a write of an earlier one that was let in is in flight.
 fn read_after(raise: impl Fn(&Gate) -> Result<(), Refused> + Sync) -> u32 {
     let (gate, value) = (Gate::new(), Mutex::new(0));
     let ((entered, has_entered), (read, is_read)) = (channel(), channel());

@@ -19,14 +19,14 @@ impl<D: Driver> Site<D> {
     pub(crate) fn keep_at_least(&self, turn: TurnId, keep: Keep) {
         let mut inner = self.lock();
         if !inner.station.is_broken() {
-            inner.station.keep_at_least(self.ports.clock.now(), turn, keep);
+            inner.station.keep_at_least(self.context.clock.now(), turn, keep);
         }
     }
 
     /// Runs the releases another way that have had no answer for too long, and comes back for the others.
     pub(super) fn watch_releases(self: &Arc<Self>, inner: &mut Inner<D::Waiters>) {
         let Some(after) = D::STALLED_AFTER else { return };
-        let now = self.ports.clock.now();
+        let now = self.context.clock.now();
         let Inner { waiters, station, .. } = &mut *inner;
         if station.is_broken() {
             return;
@@ -36,14 +36,14 @@ impl<D: Driver> Site<D> {
         next.into_iter().for_each(|since| self.wake_by(inner, since + after));
     }
 
-    /// Ends a turn, which is told the outcome. The site stays locked, so that the caller can run what the station asks for.
+    /// Ends a turn, which gets the outcome. The site stays locked, so that the caller can run what the station asks for.
     pub fn end_turn(self: &Arc<Self>, leaving: Leaving) -> Locked<'_, D> {
         let mut inner = self.lock();
         self.leave(&mut inner, leaving);
         inner
     }
 
-    /// Ends a turn: it leaves the wait queue, or its hold ends. The turn is told the outcome.
+    /// Ends a turn: it leaves the wait queue, or its hold ends. The turn gets the outcome.
     fn leave(self: &Arc<Self>, inner: &mut Inner<D::Waiters>, leaving: Leaving) {
         if inner.waiters.turns().is_open(leaving.turn) {
             self.feed(inner, Input::Leave(leaving));

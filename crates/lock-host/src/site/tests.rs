@@ -113,14 +113,14 @@ fn a_turn_whose_end_is_known_is_not_left_again() {
     let clock = Fragile::default();
     let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process);
     let stations = stations(capabilities, Arc::new(clock));
-    let left = || stations.ports().driver.left.lock().unwrap().len();
+    let left = || stations.context().driver.left.lock().unwrap().len();
     let held = |name| {
         let lock = Lock::new(&stations, name);
-        let asking = lock.ask().unwrap();
-        let (_, turn, _) = asking.join();
+        let call = lock.ask().unwrap();
+        let (_, turn, _) = call.join();
         grant(turn.site(), claim(turn.site()), 7);
         let hold = hold(turn.site(), turn.id().0);
-        asking.held(turn, Some(Ok(hold))).unwrap().unwrap()
+        call.held(turn, Some(Ok(hold))).unwrap().unwrap()
     };
     held("a").ended(Some(Ok(Released::Released))).unwrap();
     assert_eq!(left(), 0);

@@ -7,7 +7,7 @@ use super::*;
 use crate::clock::{HostClock, ManualClock};
 use crate::keeper_view::KeeperView;
 use crate::recorder::{Recorder, claim, grant, hold, join, stations};
-use crate::renewals::Next;
+use crate::renewals::KeeperStep;
 
 fn capabilities() -> Capabilities {
     Capabilities::new("test", Waiting::Queue, Durability::Process)
@@ -67,7 +67,7 @@ fn a_grant_is_for_the_station_that_asked_and_is_released_where_none_did() {
     let elsewhere = Lease { name: name(3), ..lease };
     assert_eq!(stations.hear(event(&elsewhere)), Heard::Unknown);
     stations.release_unknown(elsewhere.clone());
-    let Recorder { released, .. } = &stations.ports().driver;
+    let Recorder { released, .. } = &stations.context().driver;
     assert_eq!(*released.lock().unwrap(), [elsewhere.owner]);
 }
 
@@ -79,7 +79,7 @@ fn the_end_of_a_keeper_closes_its_client() {
     grant(&site, claim(&site), 7);
     let hold = hold(&site, 1);
     let attended = site.lock().waiters.attended;
-    drop(KeeperView::new(&stations).net());
+    drop(KeeperView::new(&stations).close_on_drop());
     let inner = site.lock();
     assert_eq!(hold.lost().map(|lost| lost.reason), Some(LossReason::Closed));
     assert_eq!((inner.waiters.actions.len(), inner.waiters.attended), (1, attended + 1), "the store is told");
@@ -88,8 +88,8 @@ fn the_end_of_a_keeper_closes_its_client() {
 #[test]
 fn the_end_of_a_client_ends_its_keeper() {
     let stations = stations(capabilities(), Arc::new(HostClock));
-    let queue = Arc::clone(&stations.ports().renewals);
-    assert!(matches!(queue.next(&mut queue.lock()), Next::Sleep(_)));
+    let queue = Arc::clone(&stations.context().renewals);
+    assert!(matches!(queue.next(&mut queue.lock()), KeeperStep::Sleep(_)));
     drop(stations);
-    assert!(matches!(queue.next(&mut queue.lock()), Next::End));
+    assert!(matches!(queue.next(&mut queue.lock()), KeeperStep::End));
 }

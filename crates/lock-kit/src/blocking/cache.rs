@@ -1,19 +1,19 @@
-//! Where values are kept, for threads.
+//! A cache of values, for threads.
 
 use crate::single_flight::{Entry, Found};
 
-/// Where values are kept: a Redis, a memcached, a table. The locks need not be in the same place.
+/// A cache of values: a Redis, a memcached, a table. The locks need not be in the same place.
 ///
 /// # Errors
 /// An error of the cache ends the call. For a cache that may be away, return `None` from `get` and `Ok` from `put`: then each
 /// caller computes, one after the other.
 pub trait Cache {
-    /// What is kept. `Option<T>` for something that may not exist.
+    /// The value. `Option<T>` for something that may not exist.
     type Value;
     /// Of the cache, of the computation, and of the lock.
     type Error: From<lock_host::Error>;
 
-    /// What is kept under a key; `None` if there is nothing, or it has expired.
+    /// The value under a key; `None` if there is nothing, or it has expired.
     fn get(&self, key: &str) -> Result<Option<Found<Self::Value>>, Self::Error>;
 
     /// Keeps a value for its ttl.

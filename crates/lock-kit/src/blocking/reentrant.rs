@@ -10,7 +10,7 @@ use lock_core::LockName;
 use lock_host::{ClientId, Error, HoldError, Setting};
 
 thread_local! {
-    /// What this thread holds.
+    /// The holds of this thread.
     static HELD: RefCell<HashMap<(ClientId, LockName), Weak<Guard>>> = RefCell::default();
 }
 

@@ -1,4 +1,4 @@
-//! What threads wait with.
+//! Waiting, for threads.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use lock_blocking::{CancelToken, Guard, Mutex};
 use lock_core::{AcquireError, Lost, TryAcquireError};
 use lock_host::Member;
 
-use crate::degrading::Wish;
+use crate::degrading::DegradingCall;
 use crate::errors::ObserveError;
-use crate::process::Place;
+use crate::process_lock::LocalWaiter;
 
 /// How many calls are made at the same time. Chosen: more threads take longer to start than a request takes.
 const CALLS_MAX: usize = 32;
 
 /// Tries to take the locks in this order, all at the same time.
-pub(super) fn try_at_once(mutexes: &[Mutex], order: &[usize]) -> Vec<Result<Guard, TryAcquireError>> {
+pub(super) fn try_all(mutexes: &[Mutex], order: &[usize]) -> Vec<Result<Guard, TryAcquireError>> {
     at_once(order, |&index| mutexes[index].try_acquire_or_holder())
 }
 
@@ -57,20 +57,20 @@ pub(super) fn until_lost<T>(guard: &Guard, work: impl FnOnce(&Guard) -> T) -> Re
 }
 
 /// Waits for those of this process that came before. False if the wait is over first.
-pub(super) fn in_turn(wish: &Wish, place: &Place) -> Result<bool, AcquireError> {
-    let waker = Waker::from(Arc::new(Sleeper(thread::current())));
-    let _watch = wish.cancel().map(|cancel| {
+pub(super) fn in_turn(call: &DegradingCall, waiter: &LocalWaiter) -> Result<bool, AcquireError> {
+    let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
+    let _watch = call.cancel().map(|cancel| {
         let waker = waker.clone();
         cancel.watch(move || waker.wake())
     });
     loop {
-        if let Poll::Ready(turn) = place.poll_first(&waker) {
+        if let Poll::Ready(turn) = waiter.poll_first(&waker) {
             return turn.map(|()| true);
         }
-        if wish.cancel().is_some_and(CancelToken::is_cancelled) {
+        if call.cancel().is_some_and(CancelToken::is_cancelled) {
             return Err(AcquireError::Cancelled);
         }
-        match wish.left() {
+        match call.left() {
             Some(Duration::ZERO) => return Ok(false),
             Some(left) => thread::park_timeout(left),
             None => thread::park(),
@@ -79,15 +79,15 @@ pub(super) fn in_turn(wish: &Wish, place: &Place) -> Result<bool, AcquireError> 
 }
 
 /// A thread that is woken when its turn may have come, or when the client may have been closed.
-struct Sleeper(Thread);
+struct ThreadWaker(Thread);
 
-impl task::Wake for Sleeper {
+impl task::Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
 }
 
-impl lock_host::Wake for Sleeper {
+impl lock_host::Wake for ThreadWaker {
     fn wake(&self) {
         self.0.unpark();
     }
@@ -98,8 +98,8 @@ impl lock_host::Wake for Sleeper {
 /// # Errors
 /// `Closed` as soon as the client is closed.
 pub(super) fn pause(lock: &Member, time: Duration) -> Result<(), ObserveError> {
-    let whom: Arc<dyn lock_host::Wake> = Arc::new(Sleeper(thread::current()));
-    let client = lock.closing.wakes(&lock.name, Arc::downgrade(&whom));
+    let whom: Arc<dyn lock_host::Wake> = Arc::new(ThreadWaker(thread::current()));
+    let client = lock.close_signal.wakes(&lock.name, Arc::downgrade(&whom));
     let began = Instant::now();
     while !client.is_over() {
         let left = time.saturating_sub(began.elapsed());

@@ -5,11 +5,11 @@ use std::ops::Deref;
 use lock_core::{Invalid, TryAcquireError};
 use lock_host::{HoldError, Setting};
 
-use super::waiting::{join_all, try_at_once};
+use super::waiting::{join_all, try_all};
 use super::{Guard, LossWatch, Mutex, both};
 use crate::errors::{AcquireAllError, ReleaseAllError};
 use crate::guards::{Guards, Stack};
-use crate::set::{Plan, passes};
+use crate::set::{SetPlan, passes};
 
 /// All of these locks, which may be of several clients and stores. Each keeps its own options; the shortest
 /// [`wait`](All::wait) is that of the set.
@@ -76,8 +76,8 @@ impl All {
     /// after a [token](Self::cancelled_by) was cancelled.
     pub async fn acquire(&self) -> Result<AllGuard, AcquireAllError> {
         let plan = self.plan()?;
-        if plan.begins_at_once() {
-            match self.at_once(&plan).await {
+        if plan.tries_all_first() {
+            match self.try_all(&plan).await {
                 Ok(guard) => return Ok(guard),
                 Err(obstacle) => passes(obstacle)?,
             }
@@ -115,21 +115,21 @@ impl All {
     /// # Blocking
     /// As [`try_acquire`](Self::try_acquire).
     pub async fn try_acquire_or_holder(&self) -> Result<AllGuard, TryAcquireError<AcquireAllError>> {
-        self.at_once(&self.plan().map_err(AcquireAllError::from)?).await
+        self.try_all(&self.plan().map_err(AcquireAllError::from)?).await
     }
 
-    fn plan(&self) -> Result<Plan, Invalid> {
-        Plan::new(self.0.iter().map(Mutex::member).collect::<Result<_, _>>()?)
+    fn plan(&self) -> Result<SetPlan, Invalid> {
+        SetPlan::new(self.0.iter().map(Mutex::member).collect::<Result<_, _>>()?)
     }
 
     /// Sends all claims before the first answer, so that a store can serve them together.
-    async fn at_once(&self, plan: &Plan) -> Result<AllGuard, TryAcquireError<AcquireAllError>> {
-        let held = plan.landed(try_at_once(&self.0, plan.order()).await)?;
+    async fn try_all(&self, plan: &SetPlan) -> Result<AllGuard, TryAcquireError<AcquireAllError>> {
+        let held = plan.landed(try_all(&self.0, plan.order()).await)?;
         Ok(AllGuard(Guards::new(held, plan.order())))
     }
 
     /// Waits for one lock after the other. Stops early if one of those that it has is lost.
-    async fn in_order(&self, plan: &Plan) -> Result<Stack<Guard>, AcquireAllError> {
+    async fn in_order(&self, plan: &SetPlan) -> Result<Stack<Guard>, AcquireAllError> {
         let mut held = Stack::default();
         for &index in plan.order() {
             let mutex = self.0[index].clone();

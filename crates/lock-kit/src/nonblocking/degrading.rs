@@ -7,8 +7,8 @@ use lock_host::{HoldError, Setting};
 
 use super::waiting::in_turn;
 use super::{Guard, Mutex, both};
-use crate::degrading::{Scoped, Wish, checked};
-use crate::process::Place;
+use crate::degrading::{DegradingCall, Scoped, checked};
+use crate::process_lock::LocalWaiter;
 
 /// A lock that degrades to one of this process while the store is away. Made by [`Kit::degrading`](super::Kit::degrading).
 ///
@@ -24,7 +24,7 @@ use crate::process::Place;
 /// A guard of this process stays one until it is released, also when the store is back. It has no fencing token, so no resource
 /// that checks tokens accepts what it does. It is never lost, and `max_hold` does not end it.
 ///
-/// Within this process, all who acquire a lock in this way exclude each other, whatever the store says: first come, first served
+/// Within this process, all callers that acquire a lock in this way exclude each other, whatever the store says: first come, first served
 /// over all clients of the store. (Clients that were given a pool do not know their server: for them, the name alone counts.) A
 /// [`mutex`](lock_async::Client::mutex) of the same name does not know of this line: it asks the store alone, and gets the lock
 /// although this process holds it with a degraded guard. So use `degrading` wherever this process uses the name.
@@ -80,46 +80,46 @@ impl Degrading {
     /// For as long as [`wait`](Self::wait) allows, or until the [token](Self::cancelled_by) is cancelled, plus at most four operation
     /// timeouts.
     pub async fn acquire(&self) -> Result<DegradingGuard, AcquireError> {
-        let wish = Wish::new(self.0.member()?);
-        let place = wish.join();
+        let call = DegradingCall::new(self.0.member()?);
+        let waiter = call.join();
         loop {
-            if !in_turn(&wish, &place).await? {
-                return self.too_late(wish, place).await;
+            if !in_turn(&call, &waiter).await? {
+                return self.too_late(call, waiter).await;
             }
-            if let Some(outcome) = self.ask(&wish).await?
-                && let Some(held) = self.take(&wish, &place, outcome)
+            if let Some(outcome) = self.ask(&call).await?
+                && let Some(held) = self.take(&call, &waiter, outcome)
             {
-                return Ok(DegradingGuard { held, place });
+                return Ok(DegradingGuard { held, waiter });
             }
         }
     }
 
-    /// What the store says, or that it is away; `None` if the rest of the wait goes on.
-    async fn ask(&self, wish: &Wish) -> Result<Option<Result<Guard, BackendError>>, AcquireError> {
-        if let Some(error) = wish.known_away() {
+    /// The store's answer, or that it is away; `None` if the wait continues.
+    async fn ask(&self, call: &DegradingCall) -> Result<Option<Result<Guard, BackendError>>, AcquireError> {
+        if let Some(error) = call.known_away() {
             return Ok(Some(Err(error)));
         }
-        match self.at_store(wish).acquire().await {
-            Ok(guard) => return wish.tried(Ok(Some(guard))),
-            Err(error) => _ = wish.away(error)?,
+        match self.at_store(call).acquire().await {
+            Ok(guard) => return call.tried(Ok(Some(guard))),
+            Err(error) => _ = call.away(error)?,
         }
-        // The wait may have been shorter than it takes to get an answer. If the lock is held, the rest of the wait goes on.
+        // The wait may have been shorter than it takes to get an answer. If the lock is held, the wait continues.
         let again = self.0.try_acquire().await;
-        wish.tried(again)
+        call.tried(again)
     }
 
     /// The wait was over before its turn came.
-    async fn too_late(&self, wish: Wish, place: Place) -> Result<DegradingGuard, AcquireError> {
-        if let Some(error) = wish.over_in_line(&place) {
+    async fn too_late(&self, call: DegradingCall, waiter: LocalWaiter) -> Result<DegradingGuard, AcquireError> {
+        if let Some(error) = call.timed_out_in_queue(&waiter) {
             return Err(error);
         }
         // The first one of this process still asks, which is no sign that anybody holds the lock.
         match self.0.try_acquire().await {
             Ok(guard) => {
-                let held = guard.and_then(|guard| self.take(&wish, &place, Ok(guard)));
-                held.map(|held| DegradingGuard { held, place }).ok_or_else(|| wish.timed_out(None))
+                let held = guard.and_then(|guard| self.take(&call, &waiter, Ok(guard)));
+                held.map(|held| DegradingGuard { held, waiter }).ok_or_else(|| call.timed_out(None))
             }
-            Err(error) => Err(wish.away(error)?.into()),
+            Err(error) => Err(call.away(error)?.into()),
         }
     }
 
@@ -134,36 +134,41 @@ impl Degrading {
     /// # Blocking
     /// For at most four operation timeouts.
     pub async fn try_acquire(&self) -> Result<Option<DegradingGuard>, AcquireError> {
-        let wish = Wish::new(self.0.member()?);
-        let place = wish.join();
-        if place.is_held() {
+        let call = DegradingCall::new(self.0.member()?);
+        let waiter = call.join();
+        if waiter.is_held() {
             return Ok(None);
         }
-        let outcome = match wish.known_away() {
+        let outcome = match call.known_away() {
             Some(error) => Some(Err(error)),
             None => {
                 let mut answer = self.0.try_acquire().await;
                 if let Err(error) = answer {
-                    wish.away(error)?;
+                    call.away(error)?;
                     answer = self.0.try_acquire().await;
                 }
-                wish.tried(answer)?
+                call.tried(answer)?
             }
         };
-        let outcome = place.after_earlier(outcome)?;
-        let held = outcome.and_then(|outcome| self.take(&wish, &place, outcome));
-        Ok(held.map(|held| DegradingGuard { held, place }))
+        let outcome = waiter.after_earlier(outcome)?;
+        let held = outcome.and_then(|outcome| self.take(&call, &waiter, outcome));
+        Ok(held.map(|held| DegradingGuard { held, waiter }))
     }
 
-    /// What is held now; `None`, and nothing is, if somebody else of this process has been faster.
-    fn take(&self, wish: &Wish, place: &Place, outcome: Result<Guard, BackendError>) -> Option<Scoped<Guard>> {
-        place.take().then(|| wish.held(outcome, |waited, error| self.0.degraded(waited, error)))
+    /// The hold; `None`, and nothing is held, if another caller of this process has been faster.
+    fn take(
+        &self,
+        call: &DegradingCall,
+        waiter: &LocalWaiter,
+        outcome: Result<Guard, BackendError>,
+    ) -> Option<Scoped<Guard>> {
+        waiter.take().then(|| call.held(outcome, |waited, error| self.0.degraded(waited, error)))
     }
 
     /// The lock at the store, for what is left of the wait.
-    fn at_store(&self, wish: &Wish) -> Mutex {
+    fn at_store(&self, call: &DegradingCall) -> Mutex {
         let mutex = self.0.clone();
-        if let Some(left) = wish.left() { mutex.wait(left) } else { mutex }
+        if let Some(left) = call.left() { mutex.wait(left) } else { mutex }
     }
 }
 
@@ -183,7 +188,7 @@ impl Degrading {
 pub struct DegradingGuard {
     /// Dropped first, so that the next one in this process finds the lock free at the store.
     held: Scoped<Guard>,
-    place: Place,
+    waiter: LocalWaiter,
 }
 
 #[both]
@@ -200,12 +205,12 @@ impl DegradingGuard {
     /// # Blocking
     /// For at most an operation timeout.
     pub async fn release(self) -> Result<(), HoldError> {
-        let Self { held, place } = self;
+        let Self { held, waiter } = self;
         let released = match held.into_guard() {
             Some(guard) => guard.release().await,
             None => Ok(()),
         };
-        drop(place);
+        drop(waiter);
         released
     }
 }

@@ -8,7 +8,7 @@ use lock_host::{HoldError, Setting};
 
 use super::waiting::pause;
 use super::{Client, Guard, Mutex, both};
-use crate::election::{LOOK_WITHIN, Leader, Leading, Plan, Sight, cannot_observe};
+use crate::election::{ElectionPlan, Leader, LeaderView, Leading, READ_WITHIN, cannot_observe};
 use crate::errors::ObserveError;
 
 /// One leader among several machines, and another one when it fails. Made by [`Kit::election`](super::Kit::election).
@@ -16,7 +16,7 @@ use crate::errors::ObserveError;
 /// Candidates [`campaign`](Self::campaign), and one of them leads until it resigns, dies, or cannot renew its lease. A leader that
 /// cannot renew steps down before the lease can end: so by the clocks of all machines, it has stopped when the next one
 /// begins, if its work awaits something, or checks whether it still leads, often enough. A leader whose whole machine is suspended notices nothing until it resumes. A virtual machine that its host pauses may
-/// have a clock that stands still meanwhile: its leader then goes on. The resource has to check the [`term`](Leading::term), as it
+/// have a clock that stands still meanwhile: its leader then continues. The resource has to check the [`term`](Leading::term), as it
 /// checks any fencing token.
 /// So a new leader first raises the fence of what it will change to its [`write_token`](Leading::write_token), and then reads.
 ///
@@ -27,13 +27,13 @@ use crate::errors::ObserveError;
 #[must_use = "an election does nothing until a candidate campaigns"]
 pub struct Election {
     client: Client,
-    plan: Plan,
+    plan: ElectionPlan,
 }
 
 #[both]
 impl Election {
     pub(super) fn new(client: &Client, name: &str) -> Self {
-        Self { client: client.clone(), plan: Plan::new(name) }
+        Self { client: client.clone(), plan: ElectionPlan::new(name) }
     }
 
     ::lock_host::option_setters!(all);
@@ -84,7 +84,7 @@ impl Election {
         Ok(Leadership(Leading::new(guard, budget)))
     }
 
-    /// Who leads, according to the store: a snapshot from one request. `None` if nobody does.
+    /// The leader, according to the store: a snapshot from one request. `None` if there is none.
     ///
     /// # Errors
     /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot say it.
@@ -95,24 +95,24 @@ impl Election {
     /// # Blocking
     /// For at most a second.
     pub async fn leader(&self) -> Result<Option<Leader>, ObserveError> {
-        let mut sight = Sight::default();
-        self.look(&mut sight).await?;
-        Ok(sight.leader)
+        let mut view = LeaderView::default();
+        self.read(&mut view).await?;
+        Ok(view.leader)
     }
 
     /// Observes who leads, without being a candidate. Nothing is sent before [`Leaders::changed`].
     pub fn observe(&self) -> Leaders {
-        Leaders { election: self.clone(), sight: Sight::default(), looked_at: None, has_ended: false }
+        Leaders { election: self.clone(), view: LeaderView::default(), read_at: None, has_ended: false }
     }
 
-    /// Looks once. True if what it sees is new.
-    async fn look(&self, sight: &mut Sight) -> Result<bool, ObserveError> {
+    /// Polls once. True if the result is new.
+    async fn read(&self, view: &mut LeaderView) -> Result<bool, ObserveError> {
         let lock = self.client.mutex(&self.plan.name).member()?;
-        if lock.closing.is_over() {
+        if lock.close_signal.is_over() {
             return Err(ObserveError::Closed);
         }
         let inspect = self.client.inspect().ok_or_else(|| cannot_observe(&self.client.capabilities()))?;
-        Ok(sight.takes(inspect.holder(&lock.name, LOOK_WITHIN).await?))
+        Ok(view.update(inspect.holder(&lock.name, READ_WITHIN).await?))
     }
 }
 
@@ -154,9 +154,9 @@ impl Deref for Leadership {
 #[derive(Debug)]
 pub struct Leaders {
     election: Election,
-    sight: Sight,
-    /// When the last look began. Kept across calls: those that are dropped before the next look is due must not put it off.
-    looked_at: Option<Instant>,
+    view: LeaderView,
+    /// When the last poll began. Kept across calls: one that is dropped before the next poll is due must not delay it.
+    read_at: Option<Instant>,
     /// The client was closed, and this was told.
     has_ended: bool,
 }
@@ -165,7 +165,7 @@ pub struct Leaders {
 impl Leaders {
     /// Waits until another leader or term is seen, or none, and returns it. The first call returns what it sees.
     ///
-    /// It looks at its [`pace`](Election::pace), with one request each time. What it returns may be out of date already:
+    /// It polls at its [`pace`](Election::pace), with one request each time. What it returns may be out of date already:
     /// send the term along when you act on it.
     ///
     /// # Errors
@@ -179,17 +179,17 @@ impl Leaders {
     /// Until that changes.
     pub async fn changed(&mut self) -> Result<Option<Leader>, ObserveError> {
         while !self.look_on_time().await? {}
-        Ok(self.sight.leader.clone())
+        Ok(self.view.leader.clone())
     }
 
-    /// Looks once more, not sooner than the pace says. True if what it sees is new.
+    /// Polls once more, not sooner than the pace says. True if the result is new.
     pub(super) async fn look_on_time(&mut self) -> Result<bool, ObserveError> {
-        if let Some(looked_at) = self.looked_at {
+        if let Some(read_at) = self.read_at {
             let Election { client, plan } = &self.election;
-            pause(&client.mutex(&plan.name).member()?, plan.pace.saturating_sub(looked_at.elapsed())).await?;
+            pause(&client.mutex(&plan.name).member()?, plan.pace.saturating_sub(read_at.elapsed())).await?;
         }
-        self.looked_at = Some(Instant::now());
-        self.election.look(&mut self.sight).await
+        self.read_at = Some(Instant::now());
+        self.election.read(&mut self.view).await
     }
 
     /// The next item of all that [`changed`](Self::changed) returns, which end after `Closed`.
@@ -202,8 +202,8 @@ impl Leaders {
         Some(seen)
     }
 
-    /// Who led when it was last looked; `None` if nobody did, or nothing was seen yet.
+    /// The leader at the last poll; `None` if there was none, or no poll yet.
     pub fn leader(&self) -> Option<&Leader> {
-        self.sight.leader.as_ref()
+        self.view.leader.as_ref()
     }
 }

@@ -8,12 +8,12 @@ use lock_host::Setting;
 use super::run::{Mark, Run};
 use super::waiting::until_lost;
 use super::{Client, Guard, Mutex, both};
-use crate::earlier::Earlier;
+use crate::earlier_slots::EarlierSlots;
 use crate::errors::JobError;
-use crate::job::{Crashed, Plan, Wanted, Work, unseen};
+use crate::job::{Crashed, JobPlan, LockRequest, WorkOutcome, unseen};
 use crate::outcome::{Begun, JobOutcome, JobRun, Skipped};
 use crate::slot::Slot;
-use crate::taken::Taken;
+use crate::taken_slot::TakenSlot;
 
 /// Work that a schedule calls for on several machines, and one of them does. Made by [`Kit::job`](super::Kit::job).
 ///
@@ -55,13 +55,13 @@ use crate::taken::Taken;
 #[must_use = "a job does nothing until it is run"]
 pub struct Job {
     client: Client,
-    plan: Plan,
+    plan: JobPlan,
 }
 
 #[both]
 impl Job {
     pub(super) fn new(client: &Client, name: &str) -> Self {
-        Self { client: client.clone(), plan: Plan::new(name) }
+        Self { client: client.clone(), plan: JobPlan::new(name) }
     }
 
     /// Runs once for this slot over all machines, instead of whenever it is called and does not run elsewhere.
@@ -95,14 +95,14 @@ impl Job {
     /// slots before it [nobody has run](crate::JobRun::missed), which costs two requests before the work begins, and one more for
     /// each such slot. They are counted from the first slot that the job has run, so a new job has missed none.
     pub fn every(mut self, span: Duration) -> Self {
-        self.plan.earlier = Some(Earlier::Every(span));
+        self.plan.earlier = Some(EarlierSlots::Every(span));
         self
     }
 
     /// The same as [`every`](Self::every) for a schedule whose slots are not evenly spread: these are some of the slots before the
     /// one that is to run, such as the last one. A slot in the list that nobody has run is only reported if none after it has run.
     pub fn previous(mut self, slots: impl IntoIterator<Item = Slot>) -> Self {
-        self.plan.earlier = Some(Earlier::Slots(slots.into_iter().collect()));
+        self.plan.earlier = Some(EarlierSlots::Slots(slots.into_iter().collect()));
         self
     }
 
@@ -118,7 +118,7 @@ impl Job {
     ::lock_host::option_setters!(all);
 
     ::lock_host::option_setters!(
-        each "Sets how long to wait for a run that is under way; not at all if not set. A slot that was taken is not waited for."
+        each "Sets how long to wait for a run in progress; not at all if not set. A slot that was taken is not waited for."
     );
 
     ::lock_host::option_setters!(on_unavailable);
@@ -128,8 +128,8 @@ impl Job {
         self
     }
 
-    fn mutex(&self, wanted: Wanted) -> Mutex {
-        self.client.mutex(wanted.name).options(wanted.options)
+    fn mutex(&self, request: LockRequest) -> Mutex {
+        self.client.mutex(request.name).options(request.options)
     }
 
     /// Does the work, unless another machine did it or does it. The work gets the guard of the job's lock, and its fencing token.
@@ -150,7 +150,7 @@ impl Job {
     /// stopped: work that takes long has to [`check`](lock_host::Proof::check) the guard, or to pass its [`watch`](Guard::watch) to a
     /// thread that can stop it.
     pub async fn run<T>(&self, work: impl AsyncFnOnce(&Guard) -> T) -> Result<JobOutcome<T>, JobError> {
-        self.run_judged(work, |_| Work::Done).await
+        self.run_judged(work, |_| WorkOutcome::Done).await
     }
 
     /// The same for work that may fail. After work that returns an error, the slot is free, and the lock of the job is not kept for
@@ -172,13 +172,13 @@ impl Job {
         if self.plan.slot.is_some() && self.client.inspect().is_none() {
             return Err(unseen(&self.client.capabilities()).into());
         }
-        self.run_judged(work, Work::of).await
+        self.run_judged(work, WorkOutcome::of).await
     }
 
     async fn run_judged<T>(
         &self,
         work: impl AsyncFnOnce(&Guard) -> T,
-        judge: fn(&T) -> Work,
+        judge: fn(&T) -> WorkOutcome,
     ) -> Result<JobOutcome<T>, JobError> {
         let run = match self.begin().await? {
             Begun::Run(run) => run,
@@ -239,17 +239,17 @@ impl Job {
     /// ```
     pub async fn begin(&self) -> Result<Begun<Run>, JobError> {
         let now = SystemTime::now();
-        let wanted = self.plan.mark(now, &self.client.capabilities())?;
+        let request = self.plan.mark(now, &self.client.capabilities())?;
         let earlier = self.plan.earlier(now)?;
         if !earlier.is_empty() && self.client.inspect().is_none() {
             return Err(unseen(&self.client.capabilities()).into());
         }
-        let mark = match wanted {
+        let mark = match request {
             None => None,
-            Some((slot, wanted, keep)) => match self.mutex(wanted).try_acquire_or_holder().await {
+            Some((slot, request, keep)) => match self.mutex(request).try_acquire_or_holder().await {
                 Ok(mark) => Some((mark, keep)),
                 Err(TryAcquireError::Busy(busy)) => {
-                    let skipped = self.look(self.plan.taken(slot, busy.holder), &busy.name).await?;
+                    let skipped = self.why_taken(self.plan.taken(slot, busy.holder), &busy.name).await?;
                     return Ok(Begun::Skipped(skipped));
                 }
                 Err(TryAcquireError::Failed(error)) => return Err(error.into()),
@@ -276,12 +276,12 @@ impl Job {
     }
 
     /// How far the run of a slot is that was taken.
-    async fn look(&self, taken: Taken, mark: &LockName) -> Result<Skipped, AcquireError> {
+    async fn why_taken(&self, taken: TakenSlot, mark: &LockName) -> Result<Skipped, AcquireError> {
         let job: LockName = taken.job.parse()?;
         let Some(inspect) = self.client.inspect() else { return Ok(taken.skipped(None, None)) };
         // In this order: a slot is marked after the job was acquired.
-        let mark = inspect.holder(mark, Taken::LOOK_WITHIN).await.ok().flatten();
-        let job = inspect.holder(&job, Taken::LOOK_WITHIN).await.ok().flatten();
+        let mark = inspect.holder(mark, TakenSlot::READ_WITHIN).await.ok().flatten();
+        let job = inspect.holder(&job, TakenSlot::READ_WITHIN).await.ok().flatten();
         Ok(taken.skipped(mark, job))
     }
 }

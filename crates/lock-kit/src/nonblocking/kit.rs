@@ -1,4 +1,4 @@
-//! What a client offers beyond single locks.
+//! Methods of a client beyond single locks.
 
 use super::all::{All, all};
 use super::degrading::Degrading;
@@ -7,7 +7,7 @@ use super::job::Job;
 use super::single_flight::SingleFlight;
 use super::{Client, both};
 
-/// What a client offers beyond single locks. Import it to call its methods.
+/// Methods of a client beyond single locks. Import it to call them.
 #[both]
 pub trait Kit {
     /// All locks of a set, which are acquired and released together. [`all`] does that for locks of several clients.

@@ -8,11 +8,11 @@ use lock_host::{HoldError, note};
 
 use super::{Client, Guard, both};
 use crate::errors::JobError;
-use crate::first::{First, FirstMark};
-use crate::job::{self, Crashed, FREED_WHY, Marked, Plan, Work};
+use crate::first_slot::{FirstMark, FirstSlot};
+use crate::job::{self, Crashed, FREED_WHY, JobPlan, Marked, WorkOutcome};
 use crate::outcome::{RunEnd, SlotAfter};
 use crate::slot::Slot;
-use crate::taken::Taken;
+use crate::taken_slot::TakenSlot;
 
 /// A run of a job that has begun: the lock of the job is held, and the slot is taken. Made by [`Job::begin`](super::Job::begin).
 ///
@@ -22,7 +22,7 @@ use crate::taken::Taken;
 #[must_use = "a run that is dropped counts as crashed"]
 pub struct Run {
     pub(super) client: Client,
-    pub(super) plan: Plan,
+    pub(super) plan: JobPlan,
     pub(super) guard: Guard,
     pub(super) mark: Option<Mark>,
     /// Slots before this one, and the locks that mark them, latest first.
@@ -54,7 +54,7 @@ impl Run {
         };
         let (mut missed, mut ran) = (VecDeque::new(), None);
         for (slot, mark) in &self.earlier {
-            match inspect.holder(mark, Taken::LOOK_WITHIN).await {
+            match inspect.holder(mark, TakenSlot::READ_WITHIN).await {
                 Ok(None) => missed.push_front(*slot),
                 Ok(Some(_)) => {
                     ran = Some(*slot);
@@ -81,7 +81,7 @@ impl Run {
     /// # Blocking
     /// For at most two operation timeouts.
     pub async fn done(self) -> Result<RunEnd, JobError> {
-        self.end(Work::Done).await
+        self.end(WorkOutcome::Done).await
     }
 
     /// Ends a run whose work has failed: the slot is free, and the lock of the job is not kept for
@@ -97,7 +97,7 @@ impl Run {
     /// # Blocking
     /// For at most an operation timeout and a second.
     pub async fn failed(self) -> Result<RunEnd, JobError> {
-        self.end(Work::Failed).await
+        self.end(WorkOutcome::Failed).await
     }
 
     /// Ends a run without a result: the slot counts as that of a crash. The same as dropping it, but waits for the store's answer.
@@ -115,20 +115,20 @@ impl Run {
     }
 
     /// Says what becomes of the slot, and releases the lock of the job.
-    pub(super) async fn end(self, work: Work) -> Result<RunEnd, JobError> {
+    pub(super) async fn end(self, work: WorkOutcome) -> Result<RunEnd, JobError> {
         let (slot, marked) = match (self.mark, work) {
             (None, _) => (SlotAfter::None, Ok(())),
-            (Some(Mark::Held { guard, keep }), Work::Done) => {
+            (Some(Mark::Held { guard, keep }), WorkOutcome::Done) => {
                 let kept = guard.release_keeping(keep).await;
                 (SlotAfter::HasRun.confirmed(&kept), kept)
             }
-            (Some(Mark::Held { guard, .. }), Work::Failed) => {
+            (Some(Mark::Held { guard, .. }), WorkOutcome::Failed) => {
                 (SlotAfter::Free.confirmed(&guard.release().await), Ok(()))
             }
-            (Some(Mark::Kept(_)), Work::Done) => (SlotAfter::HasRun, Ok(())),
-            (Some(Mark::Kept(marked)), Work::Failed) => (free(&self.client, &marked).await, Ok(())),
+            (Some(Mark::Kept(_)), WorkOutcome::Done) => (SlotAfter::HasRun, Ok(())),
+            (Some(Mark::Kept(marked)), WorkOutcome::Failed) => (free(&self.client, &marked).await, Ok(())),
         };
-        if work == Work::Failed {
+        if work == WorkOutcome::Failed {
             self.plan.keep(|_| self.guard.keep_at_least(Duration::ZERO))?;
         }
         let unconfirmed = job::unconfirmed(self.guard.release().await)?;
@@ -136,18 +136,18 @@ impl Run {
         Ok(RunEnd { slot, unconfirmed })
     }
 
-    /// The first slot that the job has run, as far as the store answers, which goes on to remember it.
-    async fn first(&self, ran: Option<Slot>, this: Slot) -> Option<First> {
+    /// The first slot that the job has run, as far as the store answers, which continues to remember it.
+    async fn first(&self, ran: Option<Slot>, this: Slot) -> Option<FirstSlot> {
         let (inspect, name) = (self.client.inspect()?, self.plan.first_mark().ok()?);
-        let mark = inspect.holder(&name, Taken::LOOK_WITHIN).await.ok()?;
-        let first = First::of(mark.as_ref(), ran, this)?;
+        let mark = inspect.holder(&name, TakenSlot::READ_WITHIN).await.ok()?;
+        let first = FirstSlot::of(mark.as_ref(), ran, this)?;
         match first.mark() {
             FirstMark::Lasts => return Some(first),
             FirstMark::Missing => {}
-            FirstMark::Wanes(token) => {
-                let by = note(First::AGAIN_WHY).ok()?;
+            FirstMark::Expiring(token) => {
+                let by = note(FirstSlot::AGAIN_WHY).ok()?;
                 // If it is not ended, it cannot be set; the next run tries that again.
-                _ = inspect.revoke(&name, token, &by, Taken::LOOK_WITHIN).await;
+                _ = inspect.revoke(&name, token, &by, TakenSlot::READ_WITHIN).await;
             }
         }
         let (mark, keep) = self.plan.remembers(first);
@@ -162,7 +162,7 @@ impl Run {
 #[both]
 async fn free(client: &Client, Marked { name, token }: &Marked) -> SlotAfter {
     let (Some(inspect), Ok(by)) = (client.inspect(), note(FREED_WHY)) else { return SlotAfter::Unknown };
-    SlotAfter::Free.confirmed(&inspect.revoke(name, *token, &by, Taken::LOOK_WITHIN).await)
+    SlotAfter::Free.confirmed(&inspect.revoke(name, *token, &by, TakenSlot::READ_WITHIN).await)
 }
 
 /// The mark of a slot.

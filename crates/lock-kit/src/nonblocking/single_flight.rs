@@ -8,7 +8,7 @@ use lock_host::{LockOptions, Setting, random_u64};
 use super::cache::Cache;
 use super::waiting::until_lost;
 use super::{Client, Guard, Mutex, both};
-use crate::single_flight::{Entry, Look, Patience, Plan, Waiting};
+use crate::single_flight::{CacheState, Entry, FlightPlan, RemainingWait, WaitMode};
 
 /// A value that is computed once, although many callers in many processes ask for it. Made by
 /// [`Kit::single_flight`](super::Kit::single_flight).
@@ -56,13 +56,13 @@ use crate::single_flight::{Entry, Look, Patience, Plan, Waiting};
 #[must_use = "nothing is looked up until it is asked for"]
 pub struct SingleFlight {
     client: Client,
-    plan: Plan,
+    plan: FlightPlan,
 }
 
 #[both]
 impl SingleFlight {
     pub(super) fn new(client: &Client, key: &str) -> Self {
-        Self { client: client.clone(), plan: Plan::new(key) }
+        Self { client: client.clone(), plan: FlightPlan::new(key) }
     }
 
     /// Sets for how long a value is cached; 60 s if not set.
@@ -112,14 +112,14 @@ impl SingleFlight {
     }
 
     /// Refuses what cannot be done. The wait begins.
-    fn begin(&self) -> Result<Patience, AcquireError> {
+    fn begin(&self) -> Result<RemainingWait, AcquireError> {
         self.plan.check()?;
         let lock = self.mutex(self.plan.options.clone()).member()?;
-        Ok(Patience::of(lock))
+        Ok(RemainingWait::of(lock))
     }
 
     /// Returns the value from the cache, or computes and caches it. Of all callers that find nothing, one computes. The others wait,
-    /// and go on together when the value is there; at a store without read locks (`redlock://`), one by one.
+    /// and continue together when the value is there; at a store without read locks (`redlock://`), one by one.
     ///
     /// If the lease is lost during the computation, nothing is cached after that. What the cache was sent before the loss may arrive later:
     /// a cache that has to refuse it checks the [token](Entry::token).
@@ -146,24 +146,24 @@ impl SingleFlight {
         cache: &C,
         compute: impl AsyncFnOnce() -> Result<C::Value, C::Error>,
     ) -> Result<C::Value, C::Error> {
-        let patience = self.begin().map_err(lock_host::Error::from)?;
-        let stale = match self.look(cache).await? {
-            Look::Fresh(value) => return Ok(value),
-            Look::Stale(value) if patience.is_store_away() => return Ok(value),
-            Look::Stale(value) => Some(value),
-            Look::Missing => None,
+        let wait = self.begin().map_err(lock_host::Error::from)?;
+        let stale = match self.read(cache).await? {
+            CacheState::Fresh(value) => return Ok(value),
+            CacheState::Stale(value) if wait.is_store_away() => return Ok(value),
+            CacheState::Stale(value) => Some(value),
+            CacheState::Missing => None,
         };
-        let guard = match (self.try_acquire(&patience).await.map_err(lock_host::Error::from)?, stale) {
+        let guard = match (self.try_acquire(&wait).await.map_err(lock_host::Error::from)?, stale) {
             (Some(guard), _) => guard,
             (None, Some(stale)) => return Ok(stale),
             (None, None) => {
-                if self.plan.waiting(&self.client.capabilities()) == Waiting::Together {
-                    self.wait_for_others(&patience).await.map_err(lock_host::Error::from)?;
-                    if let Look::Fresh(value) | Look::Stale(value) = self.look(cache).await? {
+                if self.plan.wait_mode(&self.client.capabilities()) == WaitMode::Together {
+                    self.wait_for_others(&wait).await.map_err(lock_host::Error::from)?;
+                    if let CacheState::Fresh(value) | CacheState::Stale(value) = self.read(cache).await? {
                         return Ok(value);
                     }
                 }
-                self.acquire(&patience).await.map_err(lock_host::Error::from)?
+                self.acquire(&wait).await.map_err(lock_host::Error::from)?
             }
         };
         let done = self.compute_under(&guard, cache, compute).await;
@@ -172,23 +172,23 @@ impl SingleFlight {
         done
     }
 
-    async fn look<C: Cache>(&self, cache: &C) -> Result<Look<C::Value>, C::Error> {
+    async fn read<C: Cache>(&self, cache: &C) -> Result<CacheState<C::Value>, C::Error> {
         Ok(self.plan.judge(cache.get(&self.plan.key).await?))
     }
 
-    async fn try_acquire(&self, patience: &Patience) -> Result<Option<Guard>, AcquireError> {
-        patience.tried(self.mutex(self.plan.options.clone()).try_acquire().await)
+    async fn try_acquire(&self, wait: &RemainingWait) -> Result<Option<Guard>, AcquireError> {
+        wait.tried(self.mutex(self.plan.options.clone()).try_acquire().await)
     }
 
-    async fn acquire(&self, patience: &Patience) -> Result<Guard, AcquireError> {
-        let acquired = self.mutex(patience.left(&self.plan.options)).acquire().await;
-        acquired.map_err(|error| patience.failed(error))
+    async fn acquire(&self, wait: &RemainingWait) -> Result<Guard, AcquireError> {
+        let acquired = self.mutex(wait.left(&self.plan.options)).acquire().await;
+        acquired.map_err(|error| wait.failed(error))
     }
 
     /// Waits until nobody computes.
-    async fn wait_for_others(&self, patience: &Patience) -> Result<(), AcquireError> {
-        let lock = self.client.rw_lock(self.plan.name()).read().options(patience.left(&self.plan.options));
-        lock.acquire().await.map(drop).map_err(|error| patience.failed(error))
+    async fn wait_for_others(&self, wait: &RemainingWait) -> Result<(), AcquireError> {
+        let lock = self.client.rw_lock(self.plan.name()).read().options(wait.left(&self.plan.options));
+        lock.acquire().await.map(drop).map_err(|error| wait.failed(error))
     }
 
     async fn compute_under<C: Cache>(
@@ -197,8 +197,8 @@ impl SingleFlight {
         cache: &C,
         compute: impl AsyncFnOnce() -> Result<C::Value, C::Error>,
     ) -> Result<C::Value, C::Error> {
-        // Another caller may have computed it between the look and the lock.
-        if let Look::Fresh(value) = self.look(cache).await? {
+        // Another caller may have computed it between the read and the lock.
+        if let CacheState::Fresh(value) = self.read(cache).await? {
             return Ok(value);
         }
         let work = async |guard: &Guard| {

@@ -1,4 +1,4 @@
-//! What async code waits with.
+//! Waiting, in async code.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -12,14 +12,14 @@ use lock_core::{AcquireError, Lost, TryAcquireError};
 use lock_host::{CancelToken, Member, Wake};
 use tokio::sync::Notify;
 
-use crate::degrading::Wish;
+use crate::degrading::DegradingCall;
 use crate::errors::ObserveError;
-use crate::process::Place;
+use crate::process_lock::LocalWaiter;
 
 pub(super) use futures_util::future::join_all;
 
 /// Tries to take the locks in this order, all at the same time, so that a store can serve them together.
-pub(super) async fn try_at_once(mutexes: &[Mutex], order: &[usize]) -> Vec<Result<Guard, TryAcquireError>> {
+pub(super) async fn try_all(mutexes: &[Mutex], order: &[usize]) -> Vec<Result<Guard, TryAcquireError>> {
     join_all(order.iter().map(|&index| mutexes[index].try_acquire_or_holder())).await
 }
 
@@ -32,18 +32,18 @@ pub(super) async fn until_lost<T>(guard: &Guard, work: impl AsyncFnOnce(&Guard) 
 }
 
 /// Waits for those of this process that came before. False if the wait is over first.
-pub(super) async fn in_turn(wish: &Wish, place: &Place) -> Result<bool, AcquireError> {
+pub(super) async fn in_turn(call: &DegradingCall, waiter: &LocalWaiter) -> Result<bool, AcquireError> {
     let mut watch = None;
     let turn = poll_fn(|context| {
         let waker = context.waker().clone();
         // Until the next poll, which watches anew.
-        watch = wish.cancel().map(|cancel| cancel.watch(move || waker.wake()));
-        if wish.cancel().is_some_and(CancelToken::is_cancelled) {
+        watch = call.cancel().map(|cancel| cancel.watch(move || waker.wake()));
+        if call.cancel().is_some_and(CancelToken::is_cancelled) {
             return Poll::Ready(Err(AcquireError::Cancelled));
         }
-        place.poll_first(context.waker())
+        waiter.poll_first(context.waker())
     });
-    match wish.left() {
+    match call.left() {
         Some(left) => tokio::time::timeout(left, turn).await.map_or(Ok(false), |turn| turn.map(|()| true)),
         None => turn.await.map(|()| true),
     }
@@ -51,9 +51,9 @@ pub(super) async fn in_turn(wish: &Wish, place: &Place) -> Result<bool, AcquireE
 
 /// Rings when the client may have been closed.
 #[derive(Default)]
-struct Bell(Notify);
+struct WakeSignal(Notify);
 
-impl Wake for Bell {
+impl Wake for WakeSignal {
     fn wake(&self) {
         self.0.notify_one();
     }
@@ -64,12 +64,12 @@ impl Wake for Bell {
 /// # Errors
 /// `Closed` as soon as the client is closed.
 pub(super) async fn pause(lock: &Member, time: Duration) -> Result<(), ObserveError> {
-    let bell = Arc::new(Bell::default());
-    let whom: Arc<dyn Wake> = Arc::<Bell>::clone(&bell);
-    let client = lock.closing.wakes(&lock.name, Arc::downgrade(&whom));
+    let signal = Arc::new(WakeSignal::default());
+    let whom: Arc<dyn Wake> = Arc::<WakeSignal>::clone(&signal);
+    let client = lock.close_signal.wakes(&lock.name, Arc::downgrade(&whom));
     let closed = async {
         while !client.is_over() {
-            bell.0.notified().await;
+            signal.0.notified().await;
         }
     };
     tokio::time::timeout(time, closed).await.map_or(Ok(()), |()| Err(ObserveError::Closed))

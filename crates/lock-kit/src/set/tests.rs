@@ -13,8 +13,8 @@ fn client() -> Client {
     Client::new(Arc::new(MemoryStore::default().blocking())).unwrap()
 }
 
-fn plan(members: impl IntoIterator<Item = Member>) -> Result<Plan, Invalid> {
-    Plan::new(members.into_iter().collect())
+fn plan(members: impl IntoIterator<Item = Member>) -> Result<SetPlan, Invalid> {
+    SetPlan::new(members.into_iter().collect())
 }
 
 /// A lock of a client at this place.
@@ -23,7 +23,7 @@ fn at(client: &Client, name: &str, location: Option<(&str, &str)>) -> Member {
     Member { location, ..client.mutex(name).member().unwrap() }
 }
 
-fn told(plan: Result<Plan, Invalid>) -> String {
+fn told(plan: Result<SetPlan, Invalid>) -> String {
     plan.unwrap_err().to_string()
 }
 

@@ -1,10 +1,10 @@
-//! What goes into a cache and comes out of it.
+//! Values in a cache.
 
 use std::time::Duration;
 
 use lock_core::FencingToken;
 
-/// What a cache has under a key.
+/// A value that was found in a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found<V> {
     /// The value.
@@ -26,7 +26,7 @@ impl<V> Found<V> {
     }
 }
 
-/// What a cache is to keep.
+/// A value for a cache.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Entry<'a, V> {

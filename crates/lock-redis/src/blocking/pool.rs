@@ -3,55 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::{BackendError, Operation};
 use redis::{Client, Connection, ConnectionLike};
 
-use super::Redis;
-use super::source::{Lender, Source};
-use super::stack::{Asks, Heard};
-use crate::RedisConfig;
+use super::stack::{Asks, Heard, Lender};
 use crate::classify::pool_failure;
-use crate::connect::{CONNECT_WITHIN, bound};
+use crate::connect::bound;
 use crate::failure::Failure;
-use crate::probe::Probe;
 use crate::server::server_info::ServerInfo;
-use crate::servers::Server;
 use crate::span::Span;
-use crate::target::Target;
-use crate::wire::Wire;
 
 /// The user's pool.
 pub type Pool = r2d2::Pool<Client>;
-
-impl Redis {
-    /// A pool for the commands, and connections of its own to the same server: on one, waiters are notified, and on the
-    /// others locks are released and the keeper renews, however busy the pool is. The prefix is that of `config`.
-    ///
-    /// # Errors
-    /// As [`Redis::connect`]; `Unsupported` if `config` has `failover=dwell` or `max_ttl`, because nobody verifies the server at the
-    /// other end of the pool's connections; `Config` if the pool leads to another server or database than `config`; and the pool's
-    /// own error if it provides no connection.
-    pub fn pooled(pool: Pool, config: &RedisConfig) -> Result<Self, BackendError> {
-        Self::try_pooled(pool, config).map_err(|failure| failure.into_error(Operation::Connect))
-    }
-
-    fn try_pooled(pool: Pool, config: &RedisConfig) -> Result<Self, Failure> {
-        let own = Server::of(Target::of_a_pool(config)?, config);
-        let warnings = super::first_greeting(&own, config)?;
-        let source = Source::Lent(Arc::new(pool), own.source.stack().cloned());
-        let pooled = Server { wire: own.wire.clone(), source };
-        let probe = Probe::new()?;
-        own.answer(&probe.leave(), Span::from_now(CONNECT_WITHIN))?;
-        pooled.answer(&probe.take(), Span::from_now(CONNECT_WITHIN))?;
-        Ok(Self { warnings, ..Self::one(pooled) })
-    }
-}
-
-impl From<Pool> for Redis {
-    fn from(pool: Pool) -> Self {
-        Self::one(Server { wire: Wire::handed_in(), source: Source::Lent(Arc::new(pool), None) })
-    }
-}
 
 impl Lender for Pool {
     fn ask(&self, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {

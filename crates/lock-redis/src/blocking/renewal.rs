@@ -6,14 +6,13 @@ use std::thread;
 
 use lock_core::{BackendError, Lease, Renewed};
 
-use super::{Redis, follow};
+use super::Redis;
 use crate::address::Address;
 use crate::failure::Failure;
 use crate::requests::renewal::Renewal;
-use crate::routing::Form;
 use crate::servers::{Servers, renewed};
 use crate::span::Span;
-use crate::wire::Question;
+use crate::wire::{Ownership, Question};
 
 /// The leases that one script renews, and their place among all.
 type Placed<'a> = (usize, &'a [Lease]);
@@ -71,12 +70,15 @@ impl Redis {
         let routings = batches.iter().filter_map(|(_, batch)| Some(many.routing(&batch.first()?.name, span)));
         let asked = address.and_then(|address| Some((address, many.node(address).ok()?.answer_each(&questions, span))));
         let Some((address, answers)) = asked else {
-            return routings.zip(&questions).map(|(routing, question)| follow(many, routing, question, span)).collect();
+            return routings
+                .zip(&questions)
+                .map(|(routing, question)| self.follow(many, routing, question, span))
+                .collect();
         };
         let judged = routings.zip(&questions).zip(answers).map(|((mut routing, question), answer)| {
-            let sent = (Arc::clone(address), Form::Plain);
+            let sent = (Arc::clone(address), Ownership::Owned);
             let outcome = routing.outcome(sent, question.retry(), answer);
-            outcome.unwrap_or_else(|| follow(many, routing, question, span))
+            outcome.unwrap_or_else(|| self.follow(many, routing, question, span))
         });
         judged.collect()
     }

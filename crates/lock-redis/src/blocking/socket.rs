@@ -11,7 +11,7 @@ use crate::classify::classify;
 use crate::connect::{bound, connecting, speaking, tuned};
 use crate::failure::Failure;
 use crate::replicas::Wait;
-use crate::runs::{NOT_RUN, apart, grouped, together};
+use crate::runs::{NOT_RUN, apart, grouped, many, together};
 use crate::script::Many;
 use crate::server::greeting::{Met, again, greeting, meet};
 use crate::server::server_info::ServerInfo;
@@ -82,7 +82,7 @@ impl Socket {
             runs.into_iter().map(|run| run.into_iter().unzip()).unzip();
         let commands = runs.iter().map(|run| packed(run)).collect();
         let (replies, waited) = self.exchange(commands, wait_of(runs.iter().flatten()), span);
-        let answers = runs.iter().zip(replies).flat_map(|(run, reply)| match (many(run), reply) {
+        let answers = runs.iter().zip(replies).flat_map(|(run, reply)| match (many(run.iter()), reply) {
             (None, reply) => joined(run, vec![reply], waited.as_ref()),
             (Some(many), Ok(Value::ServerError(error))) if NOT_RUN.contains(&error.code()) => {
                 self.ask_one_by_one(many, run, span)
@@ -145,11 +145,6 @@ impl Socket {
     }
 }
 
-/// The script for a run of requests.
-fn many(run: &[Call]) -> Option<&'static Many> {
-    run.first().filter(|_| run.len() > 1)?.many
-}
-
 /// One wait for replicas for all of these requests, if any of them has to wait.
 fn wait_of<'a>(calls: impl Iterator<Item = &'a Call>) -> Option<Wait> {
     Wait::for_all(calls.filter_map(|call| call.wait))
@@ -161,7 +156,7 @@ fn joined(calls: &[Call], replies: Replies, waited: Option<&Reply>) -> Replies {
 }
 
 fn packed(run: &[Call]) -> Vec<u8> {
-    match many(run) {
+    match many(run.iter()) {
         Some(many) => together(many, run.iter()).get_packed_command(),
         None => run.iter().flat_map(|call| call.command.get_packed_command()).collect(),
     }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use lock_core::RequestOrder;
 use lock_host::{Clock, HostClock};
 use redis::{RedisResult, Value};
 
@@ -14,6 +15,7 @@ use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, SOCKET_TIMEOUT_MIN};
 use crate::failure::{Failure, Fate, Scene, Stage};
 use crate::server::server_info::ServerInfo;
+use crate::servers::Own;
 use crate::span::Span;
 use crate::target::Target;
 use crate::wire::{Call, Ownership};
@@ -61,25 +63,50 @@ pub(crate) type Asks<'a> = dyn Fn(&ServerInfo) -> Result<Call, Failure> + 'a;
 /// Makes several commands for a server.
 pub(crate) type AsksEach<'a> = dyn Fn(&ServerInfo) -> Result<Vec<Call>, Failure> + 'a;
 
+/// A pool of the user's.
+pub(crate) trait Lender: Send + Sync {
+    /// Asks over one of its connections.
+    fn ask(&self, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure>;
+}
+
 type Slot<'a> = slots::Slot<'a, Box<Socket>, Option<Request>, Heard>;
 
-impl Stack {
-    /// Connections on one of which the server's messages arrive, if there is a channel.
-    pub(crate) fn new(target: Target, channel: Option<Arc<Channel>>) -> Self {
+impl Own for Stack {
+    type Lender = dyn Lender;
+    const LISTEN_LATE: bool = true;
+
+    fn new(target: Target, channel: Option<Arc<Channel>>) -> Self {
         let slots: Slots<Box<Socket>, _, _> =
             Slots::new(CONNECTIONS_MAX, |oldest, newest| oldest.used_at + KEPT_FOR < newest.used_at);
         let listener = channel.map(|channel| Listener::new(target.clone(), channel));
         Self { target, slots, known: Mutex::default(), listener }
     }
 
+    fn another(&self) -> Self {
+        Self::new(self.target.clone(), None)
+    }
+
+    fn order(_lender: Option<&dyn Lender>) -> RequestOrder {
+        RequestOrder::Unordered
+    }
+
+    fn forget_verified(&self) {
+        self.known().iter().for_each(|server_info| server_info.forget_verified());
+    }
+
+    fn listens(&self) -> bool {
+        self.listener.as_ref().is_some_and(Listener::is_started)
+    }
+
+    fn listen_in_time(&self) {
+        self.listener.iter().for_each(Listener::wished_for);
+    }
+}
+
+impl Stack {
     /// Whether nobody has waited yet, but could be notified.
     pub(crate) fn hears_nothing(&self) -> bool {
         self.listener.as_ref().is_some_and(|listener| !listener.is_started())
-    }
-
-    /// Whether somebody has waited, and is notified.
-    pub(crate) fn listens(&self) -> bool {
-        self.listener.as_ref().is_some_and(Listener::is_started)
     }
 
     /// Somebody waits to be told.
@@ -88,23 +115,6 @@ impl Stack {
             // The subscription takes two steps; then the claim has to be sent again.
             listener.needed((span.at_most(CONNECT_WITHIN).left() / 3).max(SOCKET_TIMEOUT_MIN));
         }
-    }
-
-    /// Somebody waits, and polls meanwhile; or a lease lasts, and its holder should be told of a revocation.
-    pub(crate) fn listen_in_time(&self) {
-        if let Some(listener) = &self.listener {
-            listener.wished_for();
-        }
-    }
-
-    /// Other connections to the same server, without notifications.
-    pub(crate) fn another(&self) -> Self {
-        Self::new(self.target.clone(), None)
-    }
-
-    /// A hash slot has left the server.
-    pub(crate) fn forget_verified(&self) {
-        self.known().iter().for_each(|server_info| server_info.forget_verified());
     }
 
     /// Makes the first connection.
@@ -131,15 +141,6 @@ impl Stack {
     pub(crate) fn ask_each(&self, asks: &AsksEach<'_>, span: Span) -> Option<Result<Vec<Heard>, Failure>> {
         let slot = self.slots.take()?;
         Some(self.lead_each(slot, asks, span))
-    }
-
-    fn lead_each(&self, slot: Slot<'_>, asks: &AsksEach<'_>, span: Span) -> Result<Vec<Heard>, Failure> {
-        let (slot, mut socket, calls) = self.ready(slot, asks, span)?;
-        let server_info = Arc::clone(&socket.server_info);
-        let replies = socket.ask_all(calls, span);
-        let is_dropped = replies.iter().any(|reply| fate(reply) == Fate::Drop);
-        self.keep(if is_dropped { Fate::Drop } else { Fate::Keep }, slot, socket);
-        Ok(replies.into_iter().map(|reply| Heard { reply, server_info: Arc::clone(&server_info) }).collect())
     }
 
     /// A connection for the slot, and what is to be sent to its server.
@@ -175,34 +176,38 @@ impl Stack {
         }
     }
 
-    /// Sends a command together with those that wait in the line.
+    /// Sends a command, together with those that wait in the line.
     fn lead(&self, slot: Slot<'_>, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
-        let (mut slot, mut socket, call) = self.ready(slot, asks, span)?;
-        let server_info = Arc::clone(&socket.server_info);
-        if call.ownership == Ownership::Moving {
-            let reply = socket.ask_moving(&call, span);
-            self.keep(fate(&reply), slot, socket);
-            return Ok(Heard { reply, server_info });
-        }
-        let fits = |request: &Request| Arc::ptr_eq(&request.server_info, &server_info) && span.covers(request.until);
-        let others = slot.take_others(TOGETHER_MAX - 1, |request| request.as_ref().is_some_and(fits));
-        let (reply, fate) = if others.is_empty() && call.wait.is_none() {
-            let reply = socket.ask(&call.command, span);
-            let fate = fate(&reply);
-            (reply, fate)
-        } else {
-            let others = others.into_iter().flatten().map(|other| other.call);
-            ask_together(&mut slot, &mut socket, [call].into_iter().chain(others).collect(), span)
-        };
-        self.keep(fate, slot, socket);
-        Ok(Heard { reply, server_info })
+        let one = |server_info: &ServerInfo| Ok(vec![asks(server_info)?]);
+        self.lead_each(slot, &one, span)?.pop().ok_or_else(Failure::strange_answer)
     }
 
-    fn keep(&self, fate: Fate, slot: Slot<'_>, socket: Box<Socket>) {
-        match fate {
-            Fate::Keep => self.put_back(slot, socket),
-            Fate::Drop => self.clear(),
+    fn lead_each(&self, slot: Slot<'_>, asks: &AsksEach<'_>, span: Span) -> Result<Vec<Heard>, Failure> {
+        let (mut slot, mut socket, mut calls) = self.ready(slot, asks, span)?;
+        let (server_info, own) = (Arc::clone(&socket.server_info), calls.len());
+        let is_moving = calls.iter().any(|call| call.ownership == Ownership::Moving);
+        if !is_moving {
+            let fits =
+                |request: &Request| Arc::ptr_eq(&request.server_info, &server_info) && span.covers(request.until);
+            let room = TOGETHER_MAX.saturating_sub(own);
+            let others = slot.take_others(room, |request| request.as_ref().is_some_and(fits));
+            calls.extend(others.into_iter().flatten().map(|other| other.call));
         }
+        let replies = match calls.as_slice() {
+            [call] if is_moving => vec![socket.ask_moving(call, span)],
+            [call] if call.wait.is_none() => vec![socket.ask(&call.command, span)],
+            _ => socket.ask_all(calls, span),
+        };
+        let is_dropped = replies.iter().any(|reply| fate(reply) == Fate::Drop);
+        let mut heard = replies.into_iter().map(|reply| Heard { reply, server_info: Arc::clone(&server_info) });
+        let own = heard.by_ref().take(own).collect();
+        heard.for_each(|other| slot.answer(other));
+        if is_dropped {
+            self.clear();
+        } else {
+            self.put_back(slot, socket);
+        }
+        Ok(own)
     }
 
     /// The idle connection if it is still good, or a new one.
@@ -245,20 +250,8 @@ impl Stack {
     }
 }
 
-/// Sends the first request together with others, and answers the others.
-fn ask_together(slot: &mut Slot<'_>, socket: &mut Socket, calls: Vec<Call>, span: Span) -> (RedisResult<Value>, Fate) {
-    let mut replies = socket.ask_all(calls, span);
-    let is_dropped = replies.iter().any(|reply| fate(reply) == Fate::Drop);
-    let others = replies.split_off(1);
-    for reply in others {
-        slot.answer(Heard { reply, server_info: Arc::clone(&socket.server_info) });
-    }
-    let own = replies.pop().unwrap_or_else(|| Ok(Value::Nil));
-    (own, if is_dropped { Fate::Drop } else { Fate::Keep })
-}
-
 /// Whether a connection is still usable after a reply.
 fn fate(reply: &RedisResult<Value>) -> Fate {
     let scene = Scene { stage: Stage::Asked, server: "", within: Duration::ZERO };
-    reply.as_ref().err().map_or(Fate::Keep, |error| classify(scene, error).fate())
+    reply.as_ref().err().map_or(Fate::Keep, |error| classify(scene, error).fate)
 }

@@ -122,7 +122,7 @@ fn broken_connections_differ_by_stage() {
         (Stage::Asked, broken(io::ErrorKind::WouldBlock), ErrorKind::Timeout, Effect::Unknown),
     ] {
         let failure = classify(scene(stage), &error);
-        assert_eq!(failure.fate(), Fate::Drop);
+        assert_eq!(failure.fate, Fate::Drop);
         let error = failure.into_error(Operation::Release);
         assert_eq!((error.kind(), error.effect()), (kind, effect));
     }

@@ -10,8 +10,6 @@ use crate::failure::Failure;
 use crate::hash_slot::HashSlot;
 use crate::wire::read;
 
-/// How many hash slots every cluster has.
-const HASH_SLOTS: usize = 16_384;
 /// The place of a hash slot that nobody serves.
 const NOBODY: u16 = u16::MAX;
 
@@ -25,7 +23,7 @@ pub(crate) struct SlotMap {
 
 impl Default for SlotMap {
     fn default() -> Self {
-        Self { servers: Vec::new(), primaries: vec![NOBODY; HASH_SLOTS] }
+        Self { servers: Vec::new(), primaries: vec![NOBODY; usize::from(HashSlot::COUNT)] }
     }
 }
 

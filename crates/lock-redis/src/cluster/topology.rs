@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use lock_core::{Effect, ErrorKind, Listeners, StoreEvent};
@@ -15,7 +15,7 @@ use super::slot_map::SlotMap;
 use crate::address::Address;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, at, connecting, for_one_question, nobody_answered, shown};
-use crate::directory::Directory;
+use crate::directory::{Directory, in_background};
 use crate::failure::Failure;
 use crate::hash_slot::HashSlot;
 use crate::span::Span;
@@ -35,13 +35,16 @@ pub(crate) struct Topology {
     /// How the servers are reached, but for the address.
     server: ConnectionInfo,
     state: Mutex<State>,
+    /// Whether a thread was started that asks.
+    is_starting: AtomicBool,
     answered: Condvar,
     listeners: Listeners,
 }
 
 struct State {
     map: SlotMap,
-    phase: Phase,
+    /// Whether a thread asks.
+    is_asking: bool,
     /// When somebody asked last.
     asked_at: Option<Instant>,
     /// When the map is old.
@@ -52,22 +55,13 @@ struct State {
     turn: usize,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Idle,
-    /// A thread was started that will ask.
-    Starting,
-    /// A thread asks.
-    Asking,
-}
-
 /// Ends the question of a thread, however it ends.
 struct Asking<'a>(&'a Topology);
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state();
-        (state.phase, state.asked_at) = (Phase::Idle, Some(Instant::now()));
+        (state.is_asking, state.asked_at) = (false, Some(Instant::now()));
         self.0.answered.notify_all();
     }
 }
@@ -75,35 +69,29 @@ impl Drop for Asking<'_> {
 impl Topology {
     /// A cluster of which nothing is known yet.
     pub(crate) fn new(seeds: Vec<Address>, server: ConnectionInfo) -> Self {
-        let (map, turn, phase, departures) = (SlotMap::default(), 0, Phase::Idle, HashMap::new());
+        let (map, turn, is_asking, departures) = (SlotMap::default(), 0, false, HashMap::new());
         let old_at = Instant::now() + jittered(OLD_AFTER);
-        let state = Mutex::new(State { map, turn, phase, asked_at: None, old_at, departures });
-        Self { seeds, server, state, answered: Condvar::new(), listeners: Listeners::default() }
+        let state = Mutex::new(State { map, turn, is_asking, asked_at: None, old_at, departures });
+        let (is_starting, answered) = (AtomicBool::new(false), Condvar::new());
+        Self { seeds, server, state, is_starting, answered, listeners: Listeners::default() }
     }
 
-    /// Has the map asked for, without waiting for that. If no thread can be started, that remains for the next request that
-    /// needs it.
+    /// Has the map asked for, without waiting for that.
     fn refresh_soon(self: &Arc<Self>) {
-        {
-            let mut state = self.state();
-            if state.phase != Phase::Idle || state.was_just_asked() {
-                return;
-            }
-            (state.phase, state.old_at) = (Phase::Starting, Instant::now() + jittered(OLD_AFTER));
+        let mut state = self.state();
+        if state.is_asking || state.was_just_asked() {
+            return;
         }
-        let topology = Arc::clone(self);
-        let thread = thread::Builder::new().name("leasehold-map".into());
-        let started = thread.spawn(move || topology.refresh(Span::from_now(CONNECT_WITHIN)));
-        if started.is_err() {
-            let mut state = self.state();
-            state.phase = if state.phase == Phase::Asking { Phase::Asking } else { Phase::Idle };
-        }
+        state.old_at = Instant::now() + jittered(OLD_AFTER);
+        drop(state);
+        let refresh = |topology: &Self| _ = topology.refresh(Span::from_now(CONNECT_WITHIN));
+        in_background(self, "leasehold-map", |topology| &topology.is_starting, refresh);
     }
 
     /// Begins a question to these servers, in this order. `None` if another thread has just asked.
     fn begin(&self, span: Span) -> Option<(Asking<'_>, Vec<Address>)> {
         let mut state = self.state();
-        while state.phase == Phase::Asking {
+        while state.is_asking {
             let left = span.left();
             if left.is_zero() {
                 return None;
@@ -113,7 +101,7 @@ impl Topology {
         if state.was_just_asked() {
             return None;
         }
-        (state.phase, state.turn) = (Phase::Asking, state.turn.wrapping_add(1));
+        (state.is_asking, state.turn) = (true, state.turn.wrapping_add(1));
         let mut servers: Vec<_> = state.map.servers().iter().map(|server| Address::clone(server)).collect();
         let others: Vec<_> = self.seeds.iter().filter(|seed| !servers.contains(seed)).cloned().collect();
         servers.extend(others);
@@ -264,6 +252,7 @@ fn refused(shown: &str, span: Span, error: &RedisError) -> Failure {
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
+    use std::thread;
 
     use redis::IntoConnectionInfo;
     use test_support::Cluster;

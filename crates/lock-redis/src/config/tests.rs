@@ -5,13 +5,13 @@ use super::*;
 #[test]
 fn urls_are_read_in_full() {
     let config = RedisConfig::from_url("redis://app:se%23same@127.0.0.1:7000/2?prefix=shop&op_timeout=500ms").unwrap();
-    assert_eq!(config.server().addr(), &ConnectionAddr::Tcp("127.0.0.1".into(), 7000));
-    assert_eq!(config.server().redis_settings().password(), Some("se#same"));
-    assert_eq!(config.server().redis_settings().db(), 2);
+    assert_eq!(config.servers.server.addr(), &ConnectionAddr::Tcp("127.0.0.1".into(), 7000));
+    assert_eq!(config.servers.server.redis_settings().password(), Some("se#same"));
+    assert_eq!(config.servers.server.redis_settings().db(), 2);
     assert_eq!((config.prefix(), config.op_timeout()), (Some("shop"), Some(Duration::from_millis(500))));
     let socket = RedisConfig::from_url("redis+unix:///run/redis.sock?db=3&pass=sesame&prefix=a").unwrap();
-    assert_eq!(socket.server().addr(), &ConnectionAddr::Unix("/run/redis.sock".into()));
-    assert_eq!(socket.server().redis_settings().db(), 3);
+    assert_eq!(socket.servers.server.addr(), &ConnectionAddr::Unix("/run/redis.sock".into()));
+    assert_eq!(socket.servers.server.redis_settings().db(), 3);
     assert_eq!(RedisConfig::from_url("redis://127.0.0.1").unwrap().prefix(), None);
 }
 

@@ -52,7 +52,7 @@ pub(super) fn checks(found: &Found<'_>) -> [Check; 8] {
         dwell(found),
         clock(found.clock_ahead_ms),
         round_trips(&found.round_trips),
-        secrecy(found.config.server()),
+        secrecy(&found.config.servers.server),
     ]
 }
 
@@ -71,7 +71,7 @@ fn eviction(found: &Found<'_>) -> Check {
         ("noeviction", _) => Check::ok("eviction", "maxmemory-policy is noeviction: no held lock is dropped"),
         ("", _) => Check::remark("eviction", "the server does not say what it does when its memory is full")
             .with_remedy("see that it drops nothing"),
-        _ if found.config.eviction() == Eviction::Allowed => {
+        _ if found.config.eviction == Eviction::Allowed => {
             Check::remark("eviction", format!("maxmemory-policy is {policy}, which the URL allows; it may drop held locks"))
         }
         (_, Some(limit)) => Check::finding(
@@ -163,44 +163,29 @@ fn clock(ahead_ms: i64) -> Check {
     .with_remedy("synchronize the clocks, so that times in logs can be compared")
 }
 
-/// Who can read what is sent to a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Exposure {
-    /// It is on this machine.
-    Local,
-    /// It is encrypted.
-    Encrypted,
-    /// Anyone on the network in between.
-    Plain,
-}
-
-fn exposure(addr: &ConnectionAddr) -> Exposure {
-    match addr {
-        ConnectionAddr::TcpTls { .. } => Exposure::Encrypted,
-        ConnectionAddr::Unix(_) => Exposure::Local,
+/// Who can read what is sent to a server: nobody else if it is encrypted or stays on this machine.
+fn secrecy(server: &ConnectionInfo) -> Check {
+    let (is_encrypted, is_local) = match server.addr() {
+        ConnectionAddr::TcpTls { .. } => (true, false),
+        ConnectionAddr::Unix(_) => (false, true),
         ConnectionAddr::Tcp(host, _) => {
             let loops = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-            if loops || host == "localhost" { Exposure::Local } else { Exposure::Plain }
+            (false, loops || host == "localhost")
         }
-        _ => Exposure::Plain,
-    }
-}
-
-fn secrecy(server: &ConnectionInfo) -> Check {
-    match (exposure(server.addr()), server.redis_settings().password().is_some()) {
-        (Exposure::Plain, true) => {
-            Check::remark("secrecy", "the password and all locks cross the network in the clear")
-                .with_remedy("use TLS: rediss://")
-        }
-        (Exposure::Plain | Exposure::Local, false) => Check::remark(
+        _ => (false, false),
+    };
+    match (is_encrypted, is_local, server.redis_settings().password().is_some()) {
+        (false, false, true) => Check::remark("secrecy", "the password and all locks cross the network in the clear")
+            .with_remedy("use TLS: rediss://"),
+        (false, _, false) => Check::remark(
             "secrecy",
             "the URL has no password: anyone who can reach the server can take and end all locks",
         )
         .with_remedy("set a password, and pass the URL in LEASEHOLD_URL"),
-        (Exposure::Encrypted, false) => Check::remark("secrecy", "encrypted, but the URL has no password")
+        (true, _, false) => Check::remark("secrecy", "encrypted, but the URL has no password")
             .with_remedy("set a password, unless certificates decide who may connect"),
-        (Exposure::Local, true) => Check::ok("secrecy", "a password, on this machine"),
-        (Exposure::Encrypted, true) => Check::ok("secrecy", "encrypted, with a password"),
+        (false, true, true) => Check::ok("secrecy", "a password, on this machine"),
+        (true, _, true) => Check::ok("secrecy", "encrypted, with a password"),
     }
 }
 
@@ -254,15 +239,12 @@ mod tests {
 
     #[test]
     fn only_this_machine_and_tls_are_out_of_reach() {
-        let of = |url: &str| exposure(RedisConfig::from_url(url).unwrap().server().addr());
-        for (url, expected) in [
-            ("redis://127.0.0.1", Exposure::Local),
-            ("redis://[::1]:7", Exposure::Local),
-            ("redis://localhost", Exposure::Local),
-            ("unix:///run/redis.sock", Exposure::Local),
-            ("redis://db1", Exposure::Plain),
-        ] {
-            assert_eq!(of(url), expected, "{url}");
+        let text = |url: &str| format!("{:?}", secrecy(&RedisConfig::from_url(url).unwrap().servers.server));
+        for url in
+            ["redis://:p@127.0.0.1", "redis://:p@[::1]:7", "redis://:p@localhost", "unix:///run/redis.sock?pass=p"]
+        {
+            assert!(text(url).contains("on this machine"), "{url}");
         }
+        assert!(text("redis://:p@db1").contains("in the clear"));
     }
 }

@@ -145,25 +145,15 @@ pub(super) fn parts(ask: &Ask) -> Option<Vec<Ask>> {
     (!is_whole(names.len())).then(|| names.chunks(LEASES_PER_SCRIPT).map(part).collect())
 }
 
-/// The answers to the parts of a request, put together.
-#[derive(Debug, Default)]
-pub(super) struct Whole(Option<Told>);
-
-impl Whole {
-    /// Takes the answer to the next part. Another one than the parts before had is the answer to all of them.
-    pub(super) fn take(&mut self, answer: Result<Told, Failure>) -> ControlFlow<Result<Told, Failure>> {
-        match (&mut self.0, answer) {
-            (whole @ None, Ok(part @ (Told::Fenced(_) | Told::Shown(_)))) => *whole = Some(part),
-            (Some(Told::Fenced(whole)), Ok(Told::Fenced(part))) => whole.extend(part),
-            (Some(Told::Shown(whole)), Ok(Told::Shown(part))) => whole.extend(part),
-            (Some(_), Err(failure)) => return ControlFlow::Break(Err(failure.after_a_part())),
-            (_, other) => return ControlFlow::Break(other),
+/// Adds the answer to the next part of a request. Another one than the parts before had is the answer to all of them.
+pub(super) fn joined(whole: Option<Told>, answer: Result<Told, Failure>) -> ControlFlow<Result<Told, Failure>, Told> {
+    match (whole, answer) {
+        (None, Ok(part @ (Told::Fenced(_) | Told::Shown(_)))) => ControlFlow::Continue(part),
+        (Some(Told::Fenced(whole)), Ok(Told::Fenced(part))) => {
+            ControlFlow::Continue(Told::Fenced([whole, part].concat()))
         }
-        ControlFlow::Continue(())
-    }
-
-    /// The answer. There is none if there were no parts: nobody asks for nothing.
-    pub(super) fn told(self) -> Told {
-        self.0.unwrap_or(Told::Fenced(Vec::new()))
+        (Some(Told::Shown(whole)), Ok(Told::Shown(part))) => ControlFlow::Continue(Told::Shown([whole, part].concat())),
+        (Some(_), Err(failure)) => ControlFlow::Break(Err(failure.after_a_part())),
+        (_, other) => ControlFlow::Break(other),
     }
 }

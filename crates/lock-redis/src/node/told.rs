@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Membership, NodeState, NodeTime, Record, RunId, Told, View};
 use lock_core::{Fenced, FencingToken, Released};
-use redis::Value;
+use redis::Value::{self, BulkString, Int};
 
 use crate::failure::Failure;
 use crate::requests::value::Stored;
@@ -13,7 +13,7 @@ use crate::wire::{Line, read as read_as, remaining};
 
 /// Reads the reply to a request.
 pub(super) fn read(ask: &Ask, line: Line<'_>, reply: Value) -> Result<Told, Failure> {
-    if matches!(&reply, Value::BulkString(word) if word == b"abstains") {
+    if matches!(&reply, BulkString(word) if word == b"abstains") {
         return Ok(Told::Abstains);
     }
     match ask {
@@ -34,13 +34,13 @@ pub(super) fn read(ask: &Ask, line: Line<'_>, reply: Value) -> Result<Told, Fail
 
 fn acquired(wish: FencingToken, reply: &Value) -> Option<Told> {
     let granted = |token, clock: i64| Some(Told::Granted { token, clock: NodeTime(u64::try_from(clock).ok()?) });
-    if let Value::Int(clock) = reply {
+    if let Int(clock) = reply {
         return granted(wish, *clock);
     }
     let Value::Array(parts) = reply else { return None };
     match parts.as_slice() {
-        [Value::Int(token), Value::Int(clock)] => granted(FencingToken::try_from(*token).ok()?, *clock),
-        [Value::BulkString(value), Value::Int(pttl)] => {
+        [Int(token), Int(clock)] => granted(FencingToken::try_from(*token).ok()?, *clock),
+        [BulkString(value), Int(pttl)] => {
             Some(Told::Held { holder: Stored::holder(value), remaining: remaining(*pttl) })
         }
         _ => None,

@@ -1,45 +1,35 @@
-//! What the machine and operators ask of every backend, on tokio.
+//! What the machine and operators ask of every backend. Compiled for threads as well.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use futures_util::future::join_all;
+#[both]
+use lock_core::AsyncBackend;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{self, Act, Seen, Watching};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, Location,
-    LockName, Note, Operation, Queueing, ReleaseRequest, Released, Renewed,
+    Answer, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, Location, LockName,
+    Note, Operation, Queueing, ReleaseRequest, Released, Renewed,
 };
 
-use super::Redis;
-use crate::failure::Failure;
+use super::{Redis, both};
 use crate::requests::look::WhoHolds;
-use crate::requests::renewal::Renewal;
 use crate::requests::revocation::{Revocation, RevokedBy};
-use crate::servers::listing::Listing;
-use crate::servers::{Servers, Source as _, renewed};
 use crate::span::Span;
 use crate::wire::Question;
 
+#[both]
 impl Redis {
     /// Asks about a lock within a time limit.
     async fn ask<Q: Question + Sync>(
         &self,
         name: &LockName,
         question: Q,
-        within: Duration,
+        span: Span,
     ) -> Result<Q::Answer, BackendError> {
-        let answer = self.answer(name, &question, Span::from_now(within)).await;
+        let answer = self.answer(name, &question, span).await;
         answer.map_err(|failure| failure.into_error(question.operation()))
-    }
-
-    /// Somebody is about to wait: the client should be notified.
-    fn listen_in_time(&self) {
-        if let Servers::One(server) = &self.servers {
-            server.source.listen_in_time();
-        }
     }
 }
 
@@ -56,8 +46,8 @@ impl Backend for Redis {
         self.servers.wire().locate(name)
     }
 
-    fn holds(&self, _lease: &Lease) {
-        self.listen_in_time();
+    fn holds(&self, lease: &Lease) {
+        self.servers.server_of(&lease.name).iter().for_each(|server| server.source.listen_in_time());
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -65,62 +55,58 @@ impl Backend for Redis {
     }
 }
 
-#[async_trait]
+#[both]
+#[async_trait::async_trait]
 impl AsyncBackend for Redis {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
         Arc::new(Self::over(self.servers.another(), Vec::new()))
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        let span = Span::from_now(within);
         if claim.queueing == Queueing::Wanted {
-            self.listen_in_time();
+            let answer = self.claim_at_once(claim, span);
+            if let Some(answer) = answer.map_err(|failure| failure.into_error(Operation::Acquire))? {
+                return Ok(answer);
+            }
         }
-        self.ask(&claim.name, claim, within).await
+        self.ask(&claim.name, claim, span).await
     }
 
-    /// What one script renews is asked for itself. All of that is sent together, and a server that does not answer delays no other.
     async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        let span = Span::from_now(within);
-        let answers = leases.chunks(self.servers.wire().locks_per_script()).map(async |batch: &[Lease]| {
-            let Some(first) = batch.first() else { return (0, Ok(Vec::new())) };
-            (batch.len(), self.answer(&first.name, &Renewal(batch), span).await)
-        });
-        renewed(join_all(answers).await)
+        self.renew_all(leases, Span::from_now(within)).await
     }
 
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        self.ask(&request.name, request, within).await
+        self.ask(&request.name, request, Span::from_now(within)).await
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.ask(&lease.name, lease, within).await
+        self.ask(&lease.name, lease, Span::from_now(within)).await
     }
 
     async fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
+        let span = Span::from_now(within);
         if request.act == (Act::Look { watching: Watching::Wanted }) {
-            self.listen_in_time();
+            let seen = self.look_at_once(request, span);
+            if let Some(seen) = seen.map_err(|failure| failure.into_error(Operation::Latch))? {
+                return Ok(seen);
+            }
         }
-        self.ask(&request.name, request, within).await
+        self.ask(&request.name, request, span).await
     }
 
     async fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
-        self.ask(&request.name, request, within).await
+        self.ask(&request.name, request, Span::from_now(within)).await
     }
 
     async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        self.ask(name, WhoHolds(name), within).await
+        self.ask(name, WhoHolds(name), Span::from_now(within)).await
     }
 
     async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        let span = Span::from_now(within);
-        let page = async {
-            let Some(listing) = Listing::next(&self.servers, query)? else {
-                return Ok(Page { entries: Vec::new(), next: None });
-            };
-            let page = listing.server.page(&listing.query, span).await;
-            listing.end(page)
-        };
-        page.await.map_err(|failure: Failure| failure.into_error(Operation::Inspect))
+        let page = self.page(query, Span::from_now(within)).await;
+        page.map_err(|failure| failure.into_error(Operation::Inspect))
     }
 
     async fn revoke(
@@ -147,6 +133,6 @@ impl AsyncBackend for Redis {
         highest: FencingToken,
         within: Duration,
     ) -> Result<Option<Note>, BackendError> {
-        self.ask(name, RevokedBy(name, highest), within).await
+        self.ask(name, RevokedBy(name, highest), Span::from_now(within)).await
     }
 }

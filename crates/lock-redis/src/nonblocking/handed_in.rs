@@ -2,24 +2,22 @@
 
 use std::sync::Arc;
 
-use futures_util::future::{BoxFuture, FutureExt, ready};
+use async_trait::async_trait;
 use lock_core::{Prefix, RequestOrder};
-use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::aio::MultiplexedConnection;
 use redis::{Client, ProtocolVersion};
 
 use super::Redis;
-use super::source::{Lender, Lent, Source};
+use super::lender::{Lender, Lent};
 use crate::channel::Channel;
 use crate::connect::speaking;
 use crate::failure::Failure;
 use crate::servers::{Server, Servers};
 use crate::target::Target;
-use crate::wire::Wire;
 
 impl Redis {
-    pub(super) fn lent(lender: impl Lender + 'static) -> Self {
-        let source = Source::Lent(Arc::new(lender), None);
-        Self::over(Servers::one(Server { wire: Wire::handed_in(), source }), Vec::new())
+    fn lent(lender: Arc<dyn Lender>) -> Self {
+        Self::over(Servers::one(Server::lent(lender)), Vec::new())
     }
 }
 
@@ -34,35 +32,32 @@ impl From<Client> for Redis {
     }
 }
 
-/// A connection of the user's. Its copies are the same connection.
-struct Shared<C>(C);
-
-impl<C: ConnectionLike + Clone + Send + Sync + 'static> Lender for Shared<C> {
+/// A connection of the user's is shared: its copies are the same connection.
+#[async_trait]
+impl<C: Lent + Clone + 'static> Lender for C {
     fn order(&self) -> RequestOrder {
         RequestOrder::InOrder
     }
 
-    fn lend(&self) -> BoxFuture<'_, Result<Box<dyn Lent>, Failure>> {
-        let copy: Box<dyn Lent> = Box::new(Self(self.0.clone()));
-        ready(Ok(copy)).boxed()
+    async fn lend(&self) -> Result<Box<dyn Lent>, Failure> {
+        Ok(Box::new(self.clone()))
     }
 }
 
-impl<C: ConnectionLike + Send + Sync> Lent for Shared<C> {
-    fn connection(&mut self) -> &mut (dyn ConnectionLike + Send) {
-        &mut self.0
-    }
-}
+impl Lent for MultiplexedConnection {}
 
 impl From<MultiplexedConnection> for Redis {
     fn from(connection: MultiplexedConnection) -> Self {
-        Self::lent(Shared(connection))
+        Self::lent(Arc::new(connection))
     }
 }
 
 #[cfg(feature = "connection-manager")]
+impl Lent for redis::aio::ConnectionManager {}
+
+#[cfg(feature = "connection-manager")]
 impl From<redis::aio::ConnectionManager> for Redis {
     fn from(manager: redis::aio::ConnectionManager) -> Self {
-        Self::lent(Shared(manager))
+        Self::lent(Arc::new(manager))
     }
 }

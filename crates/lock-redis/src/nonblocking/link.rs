@@ -8,15 +8,18 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
+use lock_core::RequestOrder;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
+use super::lender::Lender;
 use super::live::{Live, connect_to};
 use super::silence::Patience;
 use crate::channel::Channel;
 use crate::connect::CONNECT_WITHIN;
 use crate::deployment::Deployment;
 use crate::failure::Failure;
+use crate::servers::Own;
 use crate::span::Span;
 use crate::target::Target;
 
@@ -56,27 +59,57 @@ impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
         if let Some(within) = self.within
             && self.sent_at.elapsed() >= within
-            && self.live.timed_out(within) == Patience::Over
+            && self.live.silence.timed_out(within) == Patience::Over
         {
             self.link.drop_connection(&self.live);
         }
     }
 }
 
-impl Link {
-    pub(crate) fn new(target: Target, channel: Option<Arc<Channel>>) -> Self {
+impl Own for Link {
+    type Lender = dyn Lender;
+    const LISTEN_LATE: bool = false;
+
+    fn new(target: Target, channel: Option<Arc<Channel>>) -> Self {
         Self { target, channel, state: Arc::new(Mutex::new(State::Down)) }
     }
 
-    /// Another connection to the same server, without notifications.
-    pub(crate) fn another(&self) -> Self {
+    fn another(&self) -> Self {
         Self::new(self.target.clone(), None)
     }
 
+    fn order(lender: Option<&dyn Lender>) -> RequestOrder {
+        lender.map_or(RequestOrder::InOrder, Lender::order)
+    }
+
+    fn forget_verified(&self) {
+        self.at_hand().iter().for_each(|live| live.server_info.forget_verified());
+    }
+
+    /// Every connection does.
+    fn listens(&self) -> bool {
+        false
+    }
+
+    fn listen_in_time(&self) {
+        let mut state = lock(&self.state);
+        let listens = match &*state {
+            State::Up(live) => !live.silence.has_ended() && self.hears(live),
+            // An attempt has an outcome here only if its runtime ended first.
+            State::Connecting(attempt) => attempt.clone().now_or_never().is_none(),
+            State::Down => false,
+        };
+        if !listens {
+            *state = State::Connecting(self.attempt());
+        }
+    }
+}
+
+impl Link {
     /// The connection, if there is one now.
     pub(crate) fn at_hand(&self) -> Option<Arc<Live>> {
         match &*lock(&self.state) {
-            State::Up(live) if !live.has_ended() => Some(Arc::clone(live)),
+            State::Up(live) if !live.silence.has_ended() => Some(Arc::clone(live)),
             State::Down | State::Connecting(_) | State::Up(_) => None,
         }
     }
@@ -89,7 +122,7 @@ impl Link {
     /// The connection, as soon as there is one.
     pub(crate) async fn live(&self) -> Result<Arc<Live>, Failure> {
         let attempt = match &mut *lock(&self.state) {
-            State::Up(live) if !live.has_ended() => return Ok(Arc::clone(live)),
+            State::Up(live) if !live.silence.has_ended() => return Ok(Arc::clone(live)),
             State::Connecting(attempt) => attempt.clone(),
             down @ (State::Down | State::Up(_)) => {
                 let attempt = self.attempt();
@@ -98,20 +131,6 @@ impl Link {
             }
         };
         Box::pin(self.made(attempt)).await
-    }
-
-    /// Has the channel opened if it is not open, without waiting for that.
-    pub(crate) fn listen(&self) {
-        let mut state = lock(&self.state);
-        let listens = match &*state {
-            State::Up(live) => !live.has_ended() && self.hears(live),
-            // An attempt has an outcome here only if its runtime ended first.
-            State::Connecting(attempt) => attempt.clone().now_or_never().is_none(),
-            State::Down => false,
-        };
-        if !listens {
-            *state = State::Connecting(self.attempt());
-        }
     }
 
     /// Whether messages arrive on this connection, or never can.

@@ -2,13 +2,12 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ProtocolVersion, PushInfo, PushKind, RedisResult, Value};
 
 use super::batcher::{Batcher, Sharing};
-use super::silence::{Patience, Silence};
+use super::silence::Silence;
 use crate::channel::{Channel, Subscription};
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, speaking, tells, tuned};
@@ -17,43 +16,18 @@ use crate::failure::Failure;
 use crate::server::greeting::{Met, greeting, meet};
 use crate::server::server_info::ServerInfo;
 use crate::target::Target;
-use crate::wire::Call;
 
 /// How many writes may wait for the socket.
 const QUEUE: usize = 64;
 
 /// A connection whose server was greeted, and its counter verified.
 pub(crate) struct Live {
-    batcher: Batcher,
-    server_info: ServerInfo,
+    pub(crate) batcher: Batcher,
+    pub(crate) server_info: ServerInfo,
     pub(crate) subscription: Option<Subscription>,
+    /// A connection is kept at first if a request times out: its replies stay in step, and a release sent on it follows the acquire that
+    /// it undoes.
     pub(crate) silence: Arc<Silence>,
-}
-
-impl Live {
-    pub(crate) fn has_ended(&self) -> bool {
-        self.silence.has_ended()
-    }
-
-    pub(crate) fn server_info(&self) -> &ServerInfo {
-        &self.server_info
-    }
-
-    /// Sends a command and waits for its answer.
-    pub(crate) fn ask(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
-        self.batcher.ask(call)
-    }
-
-    /// The server answered.
-    pub(crate) fn answered(&self) {
-        self.silence.answered();
-    }
-
-    /// A request timed out. The connection is kept at first: its replies stay in step, and a release sent on it follows
-    /// the acquire that it undoes.
-    pub(crate) fn timed_out(&self, within: Duration) -> Patience {
-        self.silence.timed_out(within)
-    }
 }
 
 /// Connects to a server, and greets it.

@@ -3,47 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, Either};
-use lock_core::{Capabilities, Isolation, Operation, RequestOrder};
-use redis::aio::ConnectionLike;
+use futures_util::future::Either;
+use lock_core::Operation;
 use redis::{RedisResult, Value};
 
+use super::lender::Lent;
 use super::link::Link;
 use super::live::Live;
 use super::silence::Patience;
-use crate::channel::Channel;
 use crate::failure::{Failure, Fate};
 use crate::hash_slot::HashSlot;
 use crate::script::Script;
 use crate::server::server_info::ServerInfo;
 use crate::server::verification;
-use crate::servers;
-use crate::target::Target;
+use crate::servers::Source;
 use crate::wire::{Call, load};
-
-#[derive(Clone)]
-pub(crate) enum Source {
-    Own(Arc<Link>),
-    /// The user's connections, and perhaps one of its own, on which waiters are notified.
-    Lent(Arc<dyn Lender>, Option<Arc<Link>>),
-}
-
-/// A connection or a pool of the user's.
-pub(crate) trait Lender: Send + Sync {
-    /// Whether requests take effect in the order in which they were sent.
-    fn order(&self) -> RequestOrder;
-
-    /// A connection for one request.
-    fn lend(&self) -> BoxFuture<'_, Result<Box<dyn Lent>, Failure>>;
-}
-
-/// A connection of the user's, for one request.
-pub(crate) trait Lent: Send + Sync {
-    fn connection(&mut self) -> &mut (dyn ConnectionLike + Send);
-
-    /// It broke.
-    fn end(self: Box<Self>) {}
-}
 
 /// A connection for one request. Small, because each request holds one while it waits.
 pub(super) enum Handle {
@@ -51,41 +25,7 @@ pub(super) enum Handle {
     Lent(Box<dyn Lent>),
 }
 
-impl servers::Source for Source {
-    fn own(target: Target, channel: Option<Arc<Channel>>) -> Self {
-        Self::Own(Arc::new(Link::new(target, channel)))
-    }
-
-    fn another(&self) -> Self {
-        match self.link() {
-            Some(link) => Self::Own(Arc::new(link.another())),
-            None => self.clone(),
-        }
-    }
-
-    fn promise(source: Option<&Self>, redis: Capabilities) -> Capabilities {
-        let (order, isolation) = match source {
-            Some(Self::Own(_)) | None => (RequestOrder::InOrder, Isolation::Isolated),
-            Some(Self::Lent(lender, Some(_))) => (lender.order(), Isolation::Isolated),
-            Some(Self::Lent(lender, None)) => (lender.order(), Isolation::Shared),
-        };
-        redis.with_ordering(order).with_isolation(isolation)
-    }
-
-    fn forget_verified(&self) {
-        let live = self.link().and_then(|link| link.at_hand());
-        live.iter().for_each(|live| live.server_info().forget_verified());
-    }
-
-    /// Its own link listens whenever it is connected; one beside a pool may not be.
-    fn listen_in_time(&self) {
-        if let Self::Lent(_, Some(link)) = self {
-            link.listen();
-        }
-    }
-}
-
-impl Source {
+impl Source<Link> {
     /// A connection for one request. A release does not wait until a pool has a free connection and has checked it.
     pub(super) async fn checkout(&self, operation: Operation) -> Result<Handle, Failure> {
         match self {
@@ -95,22 +35,15 @@ impl Source {
         }
     }
 
-    pub(super) fn link(&self) -> Option<&Arc<Link>> {
-        match self {
-            Self::Own(link) => Some(link),
-            Self::Lent(_, link) => link.as_ref(),
-        }
-    }
-
     pub(super) fn give_back(&self, handle: Handle, within: Duration, failure: Option<&Failure>) {
-        let broken = failure.is_some_and(|failure| failure.fate() == Fate::Drop);
-        match (self.link(), handle) {
+        let broken = failure.is_some_and(|failure| failure.fate == Fate::Drop);
+        match (self.own(), handle) {
             (Some(link), Handle::Own(live)) => {
                 let answered = failure.is_none_or(Failure::is_an_answer);
                 if answered {
-                    live.answered();
+                    live.silence.answered();
                 }
-                if broken || (!answered && live.timed_out(within) == Patience::Over) {
+                if broken || (!answered && live.silence.timed_out(within) == Patience::Over) {
                     link.drop_connection(&live);
                 }
             }
@@ -123,7 +56,7 @@ impl Source {
 impl Handle {
     pub(super) fn server_info(&self) -> &ServerInfo {
         match self {
-            Self::Own(live) => live.server_info(),
+            Self::Own(live) => &live.server_info,
             Self::Lent(_) => ServerInfo::UNKNOWN,
         }
     }
@@ -131,8 +64,8 @@ impl Handle {
     /// Sends a command and waits for its answer. Not an `async fn`, whose future would hold the command twice.
     pub(super) fn ask(&mut self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
         let connection = match self {
-            Self::Own(live) => return Either::Left(live.ask(call)),
-            Self::Lent(connection) => connection.connection(),
+            Self::Own(live) => return Either::Left(live.batcher.ask(call)),
+            Self::Lent(connection) => connection,
         };
         // Boxed: the requests of most clients do not need this space.
         Either::Right(Box::pin(async move {

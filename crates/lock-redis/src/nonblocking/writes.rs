@@ -2,14 +2,13 @@
 //! how each gets its answer.
 
 use std::mem;
-use std::slice;
 
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisResult, Value};
 use tokio::sync::oneshot;
 
 use crate::replicas::Wait;
-use crate::runs::{apart, grouped, together};
+use crate::runs::{apart, grouped, many, together};
 use crate::script::Many;
 use crate::wire::Call;
 
@@ -35,7 +34,7 @@ pub(crate) fn writes(requests: Vec<Request>, together: usize) -> Vec<Write> {
     let together = wait_of(requests.iter()).map_or(together, |_| usize::MAX);
     let (mut writes, mut room) = (Vec::<Write>::new(), 0);
     for run in runs(requests) {
-        let length = run.len();
+        let length = run.0.len();
         match writes.last_mut() {
             Some(Write(runs)) if length <= room => runs.push(run),
             Some(_) | None => {
@@ -50,13 +49,13 @@ pub(crate) fn writes(requests: Vec<Request>, together: usize) -> Vec<Write> {
 
 impl Write {
     pub(crate) fn size(&self) -> Size {
-        let requests = self.0.iter().map(Run::len).sum();
-        Size { requests, waits: wait_of(self.0.iter().flat_map(Run::each)).iter().count() }
+        let requests = self.0.iter().map(|run| run.0.len()).sum();
+        Size { requests, waits: wait_of(self.0.iter().flat_map(|run| &run.0)).iter().count() }
     }
 
     /// Its requests, if it is not to be sent now.
     pub(crate) fn requests(self) -> impl Iterator<Item = Request> {
-        self.0.into_iter().flat_map(Run::requests)
+        self.0.into_iter().flat_map(|run| run.0)
     }
 
     /// Sends the requests, and delivers the answers. Returns how many there were.
@@ -73,26 +72,23 @@ fn wait_of<'a>(requests: impl Iterator<Item = &'a Request>) -> Option<Wait> {
 }
 
 /// Requests that are sent as one command.
-enum Run {
-    Alone(Request),
-    Together(&'static Many, Vec<Request>),
-}
+struct Run(Vec<Request>);
 
-fn runs(mut requests: Vec<Request>) -> Vec<Run> {
-    requests.retain(Request::is_wanted);
-    grouped(requests, |request| &request.call).into_iter().filter_map(Run::of).collect()
+fn runs(mut requests: Vec<Request>) -> impl Iterator<Item = Run> {
+    requests.retain(|request| !request.answer.is_closed());
+    grouped(requests, |request| &request.call).into_iter().map(Run)
 }
 
 async fn send_runs(mut connection: MultiplexedConnection, mut runs: Vec<Run>) {
     let mut pipeline = Pipeline::with_capacity(runs.len() + 1);
-    let wait = wait_of(runs.iter().flat_map(Run::each));
+    let wait = wait_of(runs.iter().flat_map(|run| &run.0));
     runs.iter_mut().for_each(|run| _ = pipeline.add_command(run.command()));
     match exchange(&mut connection, pipeline, wait).await {
         Ok((replies, waited)) => {
             runs.into_iter().zip(replies).for_each(|(run, reply)| run.answered(reply, waited.as_ref()));
         }
         Err(error) => {
-            runs.into_iter().flat_map(Run::requests).for_each(|request| request.answered(Err(error.clone()), None));
+            runs.into_iter().flat_map(|run| run.0).for_each(|request| request.answered(Err(error.clone()), None));
         }
     }
 }
@@ -110,10 +106,6 @@ async fn exchange(
 }
 
 impl Request {
-    fn is_wanted(&self) -> bool {
-        !self.answer.is_closed()
-    }
-
     /// The command that asks this alone.
     fn command(&mut self) -> Cmd {
         mem::take(&mut self.call.command)
@@ -126,54 +118,24 @@ impl Request {
 }
 
 impl Run {
-    fn of(mut requests: Vec<Request>) -> Option<Self> {
-        match requests.as_slice() {
-            [_] => requests.pop().map(Self::Alone),
-            several => Some(Self::Together(several.first()?.call.many?, requests)),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::Alone(_) => 1,
-            Self::Together(_, requests) => requests.len(),
-        }
-    }
-
-    fn each(&self) -> &[Request] {
-        match self {
-            Self::Alone(request) => slice::from_ref(request),
-            Self::Together(_, requests) => requests,
-        }
-    }
-
-    fn requests(self) -> Vec<Request> {
-        match self {
-            Self::Alone(request) => vec![request],
-            Self::Together(_, requests) => requests,
-        }
+    /// The script for all of them, unless there is one request.
+    fn many(&self) -> Option<&'static Many> {
+        many(self.0.iter().map(|request| &request.call))
     }
 
     fn command(&mut self) -> Cmd {
-        match self {
-            Self::Alone(request) => request.command(),
-            Self::Together(many, requests) => {
-                let command = together(many, requests.iter().map(|request| &request.call));
-                // Many may be under way, and this has their contents.
-                requests.iter_mut().for_each(|request| drop(request.command()));
-                command
-            }
-        }
+        let joined = self.many().map(|many| together(many, self.0.iter().map(|request| &request.call)));
+        // Many may be under way, and a joined command has the contents of all.
+        let own = self.0.iter_mut().map(Request::command).last();
+        joined.or(own).unwrap_or_default()
     }
 
     /// Gives each request its answer. If the server did not run them, each one is told, and asks again alone.
     fn answered(self, reply: Value, waited: Option<&RedisResult<Value>>) {
-        match self {
-            Self::Alone(request) => request.answered(Ok(reply), waited),
-            Self::Together(many, requests) => {
-                let answers = apart(many, reply, requests.len());
-                requests.into_iter().zip(answers).for_each(|(request, answer)| request.answered(Ok(answer), waited));
-            }
-        }
+        let answers = match self.many() {
+            Some(many) => apart(many, reply, self.0.len()),
+            None => vec![reply],
+        };
+        self.0.into_iter().zip(answers).for_each(|(request, answer)| request.answered(Ok(answer), waited));
     }
 }

@@ -21,14 +21,14 @@ const ANOTHER: i64 = -3;
 pub(crate) fn mark_dwell(scope: Scope, text: &str) -> Simple<String> {
     let mut mark = redis::cmd("SET");
     mark.arg(Key::Dwell(scope)).arg(text).arg("XX").arg("KEEPTTL");
-    Simple::repeatable(Operation::Connect, mark, |line, _reply| Ok(line.server_info.incarnation()))
+    Simple::new(Operation::Connect, Retry::Once, mark, |line, _reply| Ok(line.server_info.incarnation()))
 }
 
 /// Asks for the longest ttl that the server has to expect: the longest that any of its clients has configured.
 pub(crate) fn longest_ttl(scope: Scope) -> Simple<Option<Duration>> {
     let mut get = redis::cmd("GET");
     get.arg(Key::Longest(scope));
-    Simple::repeatable(Operation::Connect, get, |_line, reply| {
+    Simple::new(Operation::Connect, Retry::Once, get, |_line, reply| {
         Ok(read::<Option<u64>>(reply)?.map(Duration::from_millis))
     })
 }

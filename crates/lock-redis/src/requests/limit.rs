@@ -2,7 +2,7 @@
 
 use lock_core::limit::{Act, Record, Request, Usage};
 use lock_core::{Limit, Mode, Operation};
-use redis::Value;
+use redis::Value::{self, BulkString as Text, Int};
 
 use super::value::mode_of;
 use crate::failure::Failure;
@@ -18,24 +18,21 @@ impl Question for &Request {
 
     fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = wire.keys(&self.name);
-        let scope = keys.scope();
-        let dwell = server_info.failover.key(scope);
-        let keys =
-            [Key::Counter(scope), dwell, Key::Lock(keys), Key::Queue(keys), Key::Waiters(keys), Key::Limits(keys)];
+        let more = [Key::Queue(keys), Key::Waiters(keys), Key::Limits(keys)];
         let (act, limit) = match self.act {
             Act::Set(limit) => ("set", limit),
             Act::Look => ("look", self.known),
         };
-        let call = Call::counting(script::LIMIT.counting(server_info.counting), scope, &keys).arg(act);
+        let call = Call::drawing(&script::LIMIT, server_info, keys, &more).arg(act);
         Ok(call.arg(self.known.get()).arg(limit.get()).arg(to_millis(Record::KEPT_FOR)))
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<Usage, Failure> {
         match read::<Vec<Value>>(reply)?.as_slice() {
-            [Value::BulkString(word), Value::Int(limit), Value::Int(used)] if word == b"usage" => {
+            [Text(word), Int(limit), Int(used)] if word == b"usage" => {
                 usage(*limit, *used).ok_or_else(Failure::strange_answer)
             }
-            [Value::BulkString(word), Value::Int(limit)] => {
+            [Text(word), Int(limit)] => {
                 Err(refused(Mode::one_permit(self.known), word, *limit).unwrap_or_else(Failure::strange_answer))
             }
             _ => Err(Failure::strange_answer()),

@@ -57,15 +57,7 @@ impl Question for Revocation<'_> {
         let is_here = |position: &&Position| position.incarnation == server_info.incarnation();
         let cursor = self.position.as_ref().filter(is_here).map_or(0, |position| position.cursor);
         let keys = wire.keys(self.name);
-        let scope = keys.scope();
-        let keys = [
-            Key::Counter(scope),
-            server_info.failover.key(scope),
-            Key::Lock(keys),
-            Key::Queue(keys),
-            Key::Waiters(keys),
-        ];
-        let call = Call::counting(script::REVOKE.counting(server_info.counting), scope, &keys);
+        let call = Call::drawing(&script::REVOKE, server_info, keys, &[Key::Queue(keys), Key::Waiters(keys)]);
         Ok(call.arg(self.token.get()).arg(self.by.to_wire()).arg(to_millis(REMEMBERED_MIN)).arg(cursor))
     }
 
@@ -108,7 +100,7 @@ mod tests {
 
     use super::*;
     use crate::server::server_info::ServerInfo;
-    use crate::wire::Wire;
+    use crate::wire::{Attempt, Wire};
 
     /// Two incarnations keep their leases in different orders: after the cursor of another one, a lease may be missed.
     #[test]
@@ -116,7 +108,7 @@ mod tests {
         let wire = Wire::handed_in();
         let [here, elsewhere] =
             ["1", "2"].map(|run_id| ServerInfo { run_id: run_id.to_owned(), ..ServerInfo::UNKNOWN.clone() });
-        let at = |server_info| Line { wire: &wire, server_info, first: None };
+        let at = |server_info| Line { wire: &wire, server_info, attempt: Attempt::default() };
         let (name, by) = ("a".parse().unwrap(), Note::from_wire("1@ops"));
         let mut search = Revocation::new(&name, FencingToken::new(7).unwrap(), &by);
         let step = search.read(at(&here), Value::BulkString(b"42".to_vec())).ok().unwrap();

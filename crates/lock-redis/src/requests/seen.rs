@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::Note;
 use lock_core::inspect::{Held, Waiter};
-use redis::Value;
+use redis::Value::{self, BulkString as Text, Int};
 
 use super::value::{Stored, held_mode_of, mode_of, slots};
 use crate::failure::Failure;
@@ -50,8 +50,8 @@ impl Seen {
     pub(crate) fn read(reply: Value) -> Result<Self, Failure> {
         match read::<Vec<Value>>(reply)?.as_slice() {
             [Value::Nil, ..] => Ok(Self::Nothing),
-            [Value::Int(_), ..] => Ok(Self::OtherKind),
-            [Value::BulkString(value), Value::Int(pttl), Value::Int(waiters), more @ ..] => {
+            [Int(_), ..] => Ok(Self::OtherKind),
+            [Text(value), Int(pttl), Int(waiters), more @ ..] => {
                 lock(value, *pttl, *waiters, more).ok_or_else(Failure::strange_answer)
             }
             _ => Err(Failure::strange_answer()),
@@ -62,7 +62,7 @@ impl Seen {
 fn lock(value: &[u8], pttl: i64, waiters: i64, more: &[Value]) -> Option<Seen> {
     let queue = more.first().map_or(Some(Vec::new()), queue)?;
     let shared = match more.get(1..).unwrap_or_default() {
-        [Value::Int(limit), Value::Int(leases), Value::Array(listed)] => Some(shared(*limit, *leases, listed)?),
+        [Int(limit), Int(leases), Value::Array(listed)] => Some(shared(*limit, *leases, listed)?),
         _ => None,
     };
     // Its leases have ended, and its key does so within a millisecond.
@@ -77,7 +77,7 @@ fn lock(value: &[u8], pttl: i64, waiters: i64, more: &[Value]) -> Option<Seen> {
 fn queue(listed: &Value) -> Option<Vec<Waiter>> {
     let Value::Array(listed) = listed else { return None };
     let waiter = |part: &[Value]| match part {
-        [Value::Int(limit), Value::Int(width), Value::BulkString(note), Value::Int(seconds)] => Some(Waiter {
+        [Int(limit), Int(width), Text(note), Int(seconds)] => Some(Waiter {
             note: Some(Note::from_wire(&String::from_utf8_lossy(note))),
             mode: mode_of(*limit, *width)?,
             age: u64::try_from(*seconds).ok().map(Duration::from_secs),
@@ -90,7 +90,7 @@ fn queue(listed: &Value) -> Option<Vec<Waiter>> {
 /// Reads triples of a value, the time left and slots.
 fn shared(limit: i64, leases: i64, listed: &[Value]) -> Option<SeenShared> {
     let lease = |part: &[Value]| match part {
-        [Value::BulkString(value), Value::Int(left), Value::BulkString(text)] => {
+        [Text(value), Int(left), Text(text)] => {
             let slots = slots(std::str::from_utf8(text).ok()?)?;
             let mode = held_mode_of(limit, slots.get().len().try_into().ok()?)?;
             Some(Held {

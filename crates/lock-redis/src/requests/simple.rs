@@ -13,24 +13,19 @@ use crate::wire::{Call, Line, Question, Retry};
 pub(crate) struct Simple<A> {
     command: Cmd,
     operation: Operation,
+    /// Never, if its second answer would be another one.
     retry: Retry,
     read: fn(Line<'_>, Value) -> Result<A, Failure>,
 }
 
 impl<A> Simple<A> {
-    /// A command that is sent once: its second answer would be another one.
-    #[cfg(any(feature = "deadpool", feature = "r2d2"))]
-    pub(crate) fn once(operation: Operation, command: Cmd, read: fn(Line<'_>, Value) -> Result<A, Failure>) -> Self {
-        Self { command, operation, retry: Retry::Never, read }
-    }
-
-    /// A command that may be sent once more.
-    pub(crate) fn repeatable(
+    pub(crate) fn new(
         operation: Operation,
+        retry: Retry,
         command: Cmd,
         read: fn(Line<'_>, Value) -> Result<A, Failure>,
     ) -> Self {
-        Self { command, operation, retry: Retry::Once, read }
+        Self { command, operation, retry, read }
     }
 }
 
@@ -38,7 +33,7 @@ impl<A> Simple<A> {
 pub(crate) fn disk_check(copies: Option<Copies>) -> Option<Simple<()>> {
     let copies = copies.filter(|copies| copies.fsync().is_some())?;
     let wait = copies.command(Duration::from_millis(1));
-    Some(Simple::repeatable(Operation::Connect, wait, |_line, _reply| Ok(())))
+    Some(Simple::new(Operation::Connect, Retry::Once, wait, |_line, _reply| Ok(())))
 }
 
 impl<A: Send> Question for Simple<A> {

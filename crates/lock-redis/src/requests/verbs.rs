@@ -6,7 +6,7 @@ use lock_core::{
     Answer, Certainty, Claim, Evidence, Fairness, Fenced, FencingToken, Lease, Mode, Operation, Queueing,
     ReleaseRequest, Released, Slots, Terms, TokenRange,
 };
-use redis::Value;
+use redis::Value::{self, BulkString as Text, Int};
 
 use super::limit::{limit_from, refused};
 use super::look::{look_at_holder, seen_one};
@@ -41,11 +41,9 @@ impl Question for &Claim {
             (Queueing::Wanted, Some(channel)) => channel.address(),
             (Queueing::Wanted, None) => Channel::NONE,
         };
-        let scope = keys.scope();
-        let (dwell, ttl) = (server_info.failover.key(scope), self.terms.ttl.as_millis());
+        let ttl = self.terms.ttl.as_millis();
         let asked = |script: &'static Drawing| {
-            let script = script.counting(server_info.counting);
-            Call::counting(script, scope, &[Key::Counter(keys.scope()), dwell, Key::Lock(keys)])
+            Call::drawing(script, server_info, keys, &[])
                 .arg(self.floor.map_or(0, FencingToken::get))
                 .arg(to_millis(server_info.dwell()))
                 .arg(Key::Lead(keys))
@@ -67,21 +65,19 @@ impl Question for &Claim {
     }
 
     fn read(&self, Line { wire, .. }: Line<'_>, reply: Value) -> Result<Answer, Failure> {
-        if let Value::Int(low) = reply {
+        if let Int(low) = reply {
             return fresh_grant(self, low).ok_or_else(Failure::strange_answer);
         }
         let parts: Vec<Value> = read(reply)?;
-        if let [Value::BulkString(word), Value::Int(left)] = parts.as_slice()
-            && word == b"dwells"
-        {
-            return Err(Failure::dwells(remaining(*left)));
-        }
-        if let [Value::BulkString(word), Value::Int(limit)] = parts.as_slice() {
-            return Err(refused(self.terms.mode, word, *limit).unwrap_or_else(Failure::strange_answer));
+        if let [Text(word), Int(number)] = parts.as_slice() {
+            return Err(match word.as_slice() {
+                b"dwells" => Failure::dwells(remaining(*number)),
+                _ => refused(self.terms.mode, word, *number).unwrap_or_else(Failure::strange_answer),
+            });
         }
         let mut answer = answer(self, &parts).ok_or_else(Failure::strange_answer)?;
         if let (Answer::Queued { position, valid_for, .. }, Some(channel)) = (&mut answer, &wire.channel) {
-            if let Some(Value::Int(1)) = parts.get(5) {
+            if let Some(Int(1)) = parts.get(5) {
                 channel.unheard();
             }
             if !channel.is_open() {
@@ -121,48 +117,33 @@ fn granted(claim: &Claim, [low, high]: [i64; 2], slots: Slots, wanted: bool) -> 
 }
 
 fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
-    match parts {
-        [Value::BulkString(word), Value::Int(low), Value::Int(high)] if word == b"granted" => {
-            granted(claim, [*low, *high], Slots::NONE, false)
+    let [Text(word), parts @ ..] = parts else { return None };
+    let slots = |text: &[u8]| slots(std::str::from_utf8(text).ok()?);
+    match (word.as_slice(), parts) {
+        (b"granted", [Int(low), Int(high)]) => granted(claim, [*low, *high], Slots::NONE, false),
+        (b"granted", [Int(low), Int(high), Text(text), Int(wanted)]) => {
+            granted(claim, [*low, *high], slots(text)?, *wanted != 0)
         }
-        [Value::BulkString(word), Value::Int(low), Value::Int(high), Value::BulkString(text), Value::Int(wanted)]
-            if word == b"granted" =>
-        {
-            granted(claim, [*low, *high], slots(std::str::from_utf8(text).ok()?)?, *wanted != 0)
+        (b"granted", [Int(low), Int(high), Text(text), Int(wanted), Int(limit)]) => {
+            granted_under(claim, *limit, [*low, *high], slots(text)?, *wanted != 0)
         }
-        [
-            Value::BulkString(word),
-            Value::Int(low),
-            Value::Int(high),
-            Value::BulkString(text),
-            Value::Int(wanted),
-            Value::Int(limit),
-        ] if word == b"granted" => {
-            granted_under(claim, *limit, [*low, *high], slots(std::str::from_utf8(text).ok()?)?, *wanted != 0)
-        }
-        [Value::BulkString(word), Value::BulkString(value), Value::Int(pttl)] if word == b"held" => {
+        (b"held", [Text(value), Int(pttl)]) => {
             Some(Answer::Busy { remaining: remaining(*pttl), holder: Stored::holder(value), drawn: None })
         }
-        [
-            Value::BulkString(word),
-            Value::BulkString(value),
-            Value::Int(pttl),
-            Value::Int(position),
-            Value::Int(place),
-            Value::Int(_unheard),
-            drawn @ ..,
-        ] if word == b"queued" => Some(Answer::Queued {
-            position: u32::try_from(*position).ok()?,
-            remaining: remaining(*pttl),
-            valid_for: Duration::from_millis(u64::try_from(*place).ok()?),
-            holder: Stored::holder(value),
-            drawn: match drawn {
-                [] => None,
-                [Value::BulkString(digits)] => token(std::str::from_utf8(digits).ok()?),
-                _ => return None,
-            },
-        }),
-        _ => None,
+        (b"queued", [Text(value), Int(pttl), Int(position), Int(place), Int(_unheard), drawn @ ..]) => {
+            Some(Answer::Queued {
+                position: u32::try_from(*position).ok()?,
+                remaining: remaining(*pttl),
+                valid_for: Duration::from_millis(u64::try_from(*place).ok()?),
+                holder: Stored::holder(value),
+                drawn: match drawn {
+                    [] => None,
+                    [Text(digits)] => token(std::str::from_utf8(digits).ok()?),
+                    _ => return None,
+                },
+            })
+        }
+        (_, _) => None,
     }
 }
 
@@ -171,19 +152,16 @@ impl Question for &ReleaseRequest {
     const OPERATION: Operation = Operation::Release;
     const RETRY: Retry = Retry::Once;
 
-    fn call(&self, Line { wire, server_info, first }: Line<'_>) -> Result<Call, Failure> {
+    fn call(&self, Line { wire, server_info, attempt }: Line<'_>) -> Result<Call, Failure> {
         let keys = wire.keys(&self.name);
         let script = if self.keep.is_some() { &script::KEEP } else { &script::RELEASE };
-        let script = script.counting(server_info.counting);
-        let dwell = server_info.failover.key(keys.scope());
-        let call = Call::counting(script, keys.scope(), &[Key::Counter(keys.scope()), dwell, Key::Lock(keys)])
-            .arg(Key::Lead(keys));
+        let call = Call::drawing(script, server_info, keys, &[]).arg(Key::Lead(keys));
         let call = match self.certainty {
             Certainty::Answered => call,
             Certainty::Unknown => call.alone(),
         };
         // The first attempt may have handed the lock over, at a server whose data is lost.
-        let evidence = if first.is_some() { Evidence::Nothing } else { self.evidence };
+        let evidence = if attempt.first.is_some() { Evidence::Nothing } else { self.evidence };
         let call = call.arg(of_owner(self.owner));
         let call = match (self.keep, self.certainty, server_info.failover.on(), evidence) {
             (Some(time), ..) => call.arg(of_owner(self.owner.kept())).arg(keep_for(time)),
@@ -232,8 +210,8 @@ impl Question for &Lease {
                 Seen::Value(seen) => seen.value,
                 Seen::Nothing | Seen::OtherKind => return Ok(Fenced::NotHeld),
             },
-            (_, Value::BulkString(value)) => value,
-            (_, Value::Int(1)) => return Ok(Fenced::Acknowledged),
+            (_, Text(value)) => value,
+            (_, Int(1)) => return Ok(Fenced::Acknowledged),
             (_, _) => return Ok(Fenced::NotHeld),
         };
         match Stored::read(&value) {
@@ -268,14 +246,14 @@ mod tests {
     use crate::failover::Failover;
     use crate::script::Counting;
     use crate::server::server_info::ServerInfo;
-    use crate::wire::Wire;
+    use crate::wire::{Attempt, Wire};
 
     fn read_as<Q: Question>(question: Q, reply: Value) -> Result<Q::Answer, Failure> {
         let wire = Wire { server: "redis://h".into(), ..Wire::handed_in() };
         let (run_id, replid) = (String::new(), String::new());
         let counting = Counting::Stored;
         let server_info = ServerInfo { run_id, replid, counting, ..ServerInfo::UNKNOWN.clone() };
-        question.read(Line { wire: &wire, server_info: &server_info, first: None }, reply)
+        question.read(Line { wire: &wire, server_info: &server_info, attempt: Attempt::default() }, reply)
     }
 
     /// The first attempt may have handed the lock over, at a server whose data is gone.
@@ -288,15 +266,15 @@ mod tests {
         let (name, terms) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT));
         let (certainty, evidence) = (Certainty::Answered, Evidence::ValidHold);
         let request = ReleaseRequest { name, owner: owner(1), terms, certainty, keep: None, evidence };
-        for (first, is_doubtful) in [(None, false), (Some(&broke), true)] {
-            let call = (&request).call(Line { wire: &wire, server_info: &server_info, first }).ok().unwrap();
+        for (attempt, is_doubtful) in [(Attempt::default(), false), (Attempt::after(&broke), true)] {
+            let call = (&request).call(Line { wire: &wire, server_info: &server_info, attempt }).ok().unwrap();
             assert_eq!(call.parts().last() == Some(b"doubtful"), is_doubtful);
             assert_eq!(call.many.is_none(), is_doubtful);
         }
     }
 
     fn text(text: &str) -> Value {
-        Value::BulkString(text.as_bytes().to_vec())
+        Text(text.as_bytes().to_vec())
     }
 
     fn owner(byte: u8) -> Owner {
@@ -306,7 +284,7 @@ mod tests {
     /// What a lock holds, as it is seen there.
     fn stored(byte: u8, tokens: &str) -> Value {
         let value = text(&format!("{}{tokens}:1@h", of_owner(owner(byte))));
-        Value::Array(vec![Value::Array(vec![value, Value::Int(1000), Value::Int(0)])])
+        Value::Array(vec![Value::Array(vec![value, Int(1000), Int(0)])])
     }
 
     #[test]
@@ -345,11 +323,11 @@ mod tests {
             kind: lock_core::NameKind::Lock,
         };
         let value = text(&format!("{}7:9:1@h", of_owner(owner(2))));
-        let numbers = |count: usize| vec![Value::Int(7); count];
+        let numbers = |count: usize| vec![Int(7); count];
         for (word, rest) in [
             ("granted", numbers(2)),
-            ("held", vec![value.clone(), Value::Int(7)]),
-            ("queued", [vec![value.clone()], numbers(3), vec![Value::Int(0)]].concat()),
+            ("held", vec![value.clone(), Int(7)]),
+            ("queued", [vec![value.clone()], numbers(3), vec![Int(0)]].concat()),
         ] {
             let said = |word: &str| Value::Array([vec![text(word)], rest.clone()].concat());
             assert!(read_as(&claim, said(word)).is_ok(), "{word}");

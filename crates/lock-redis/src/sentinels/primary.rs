@@ -1,6 +1,6 @@
 //! Which server is the primary now, as its sentinels say.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lock_core::{Effect, ErrorKind, Listeners, StoreEvent};
@@ -18,7 +18,7 @@ pub(crate) struct Primary {
     servers: Servers,
     known: Mutex<Known>,
     /// Whether all sentinels are being asked.
-    asking_all: AtomicBool,
+    pub(super) asking_all: AtomicBool,
     pub(super) listeners: Listeners,
     /// The clients that close their connections when the primary moves.
     pub(super) clients: Listeners,
@@ -69,16 +69,6 @@ impl Primary {
         for (left, number) in (1..).zip(numbers).collect::<Vec<_>>().into_iter().rev() {
             _ = self.ask(number, span.at_most(span.left() / left));
         }
-    }
-
-    /// Begins to ask all sentinels, unless somebody does that already.
-    pub(super) fn begin_asking_all(&self) -> bool {
-        !self.asking_all.swap(true, Ordering::AcqRel)
-    }
-
-    /// Others may begin again.
-    pub(super) fn end_asking_all(&self) {
-        self.asking_all.store(false, Ordering::Release);
     }
 
     /// Asks one sentinel, and remembers its answer.
@@ -172,7 +162,7 @@ mod tests {
         monitor(&sentinels[0], "127.0.0.1", here.port());
         monitor(&sentinels[1], "127.0.0.2", here.port());
         let config = RedisConfig::from_url(&url_of(&sentinels.each_ref().map(Sentinel::port))).unwrap();
-        let primary = Primary::new(config.servers().clone());
+        let primary = Primary::new(config.servers.clone());
         let ask = |node| {
             let asked = primary.ask(node, Span::from_now(Duration::from_secs(5)));
             asked.map_err(|failure| failure.message().to_owned()).unwrap();

@@ -21,33 +21,12 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 /// cut off from the others. Chosen: a short connection in five seconds costs a sentinel nothing.
 const ASK_EVERY: Duration = Duration::from_secs(5);
 
-/// How long all sentinels are left alone after they were asked because of a failure. Chosen: many requests fail together, and a
-/// fail-over takes longer.
-const ASKED_AGAIN_AFTER: Duration = Duration::from_millis(500);
-
 /// Watches the primary until the last connection to it is gone. Without the thread, a new primary is found when the old one
 /// fails.
 pub(crate) fn start(primary: &Arc<Primary>) {
     let primary = Arc::downgrade(primary);
     let thread = thread::Builder::new().name("leasehold-watch".into());
     _ = thread.spawn(move || watch(&primary));
-}
-
-/// Asks all sentinels now, because a request has failed as it may if the primary has moved. The one that is watched may be cut off
-/// from the others.
-pub(crate) fn ask_all(primary: &Arc<Primary>) {
-    if !primary.begin_asking_all() {
-        return;
-    }
-    let asking = Arc::clone(primary);
-    let ask = move || {
-        asking.ask_all(Span::from_now(CONNECT_WITHIN));
-        thread::sleep(ASKED_AGAIN_AFTER);
-        asking.end_asking_all();
-    };
-    if thread::Builder::new().name("leasehold-ask".into()).spawn(ask).is_err() {
-        primary.end_asking_all();
-    }
 }
 
 /// Subscribes at one sentinel after another.
@@ -136,7 +115,7 @@ mod tests {
             line.trim().parse().unwrap()
         };
         let config = RedisConfig::from_url(&url_of(&[sentinel.port()])).unwrap();
-        let primary = Arc::new(Primary::new(config.servers().clone()));
+        let primary = Arc::new(Primary::new(config.servers.clone()));
         let before = connections();
         start(&primary);
         thread::sleep(WATCHED_FOR);

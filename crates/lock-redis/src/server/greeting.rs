@@ -22,15 +22,13 @@ use crate::target::Target;
 use crate::wire::{load, read};
 
 /// What a connection most likely needs, if tokens are drawn like this.
-fn scripts(deployment: Deployment, counting: Counting) -> impl Iterator<Item = &'static Script> {
-    let scripts: &'static [&'static Script] = match (deployment, counting) {
-        (Deployment::OneServer, Counting::Stored) => &script::OWN,
-        (Deployment::OneServer, Counting::Clock) | (Deployment::Sentinels | Deployment::Cluster, _) => {
-            &script::OWN_BY_CLOCK
-        }
-        (Deployment::Quorum, _) => &script::node::ALL,
+fn scripts(deployment: Deployment, counting: Counting) -> Vec<&'static Script> {
+    let scripts = match deployment {
+        Deployment::OneServer => script::own(counting).to_vec(),
+        Deployment::Sentinels | Deployment::Cluster => script::own(Counting::Clock).to_vec(),
+        Deployment::Quorum => script::node::ALL.to_vec(),
     };
-    scripts.iter().flat_map(|script| [Some(*script), script.many().map(|many| &many.script)]).flatten()
+    scripts.into_iter().flat_map(|script| [Some(script), script.many().map(|many| &many.script)]).flatten().collect()
 }
 
 /// What is asked of the server, one section at a time: Redis 6.2 knows no other way.
@@ -46,8 +44,7 @@ impl ServerInfo {
         let alone = !may_be_replaced && replicas == Some(0) && !replid.is_empty();
         let counting = if alone { Counting::Stored } else { Counting::Clock };
         let (evicts, replicas) = (evicts(info), replicas.unwrap_or_default());
-        let is_cluster = target.deployment == Deployment::Cluster;
-        let learned = Some(Arc::new(if is_cluster { Learned::of_cluster() } else { Learned::default() }));
+        let learned = Some(Arc::new(Learned::default()));
         let failover = target.failover;
         Ok(Self { run_id, replid, evicts, is_node: false, replicas, counting, failover, learned })
     }
@@ -89,7 +86,7 @@ pub(crate) fn greeting(deployment: Deployment) -> Pipeline {
 /// The scripts to ask for, in groups: a server closes the connection of a client that has not logged in and sends a command
 /// of more than ten words. How tokens are drawn is not known yet.
 fn asked_together(deployment: Deployment) -> Vec<Vec<&'static Script>> {
-    let mut all: Vec<_> = scripts(deployment, Counting::Stored).collect();
+    let mut all = scripts(deployment, Counting::Stored);
     for script in scripts(deployment, Counting::Clock) {
         if !all.iter().any(|other| ptr::eq(*other, script)) {
             all.push(script);
@@ -120,7 +117,7 @@ pub(crate) fn meet(target: &Target, greeted: Vec<Value>) -> Result<Met, Failure>
         let known: Vec<bool> = read(answer()?)?;
         unknown.extend(scripts.into_iter().zip(known).filter(|(_, known)| !known).map(|(script, _)| script));
     }
-    let needed = scripts(deployment, server_info.counting);
+    let needed = scripts(deployment, server_info.counting).into_iter();
     let missing = needed.filter(|script| unknown.iter().any(|other| ptr::eq(*other, *script))).map(load);
     let verification = match deployment {
         Deployment::OneServer | Deployment::Sentinels => {
@@ -177,7 +174,7 @@ fn check(deployment: Deployment, server: &str, info: &str) -> Result<(), Failure
 /// Warnings for operators about a server that was greeted.
 pub(crate) fn warnings(config: &RedisConfig, server_info: &ServerInfo) -> Vec<String> {
     let server = config.shown_url();
-    let policy = server_info.evicts.as_ref().filter(|_| config.eviction() == Eviction::Warned);
+    let policy = server_info.evicts.as_ref().filter(|_| config.eviction == Eviction::Warned);
     let dropped = policy.map(|policy| {
         format!(
             "{server} may drop held locks when its memory is full: its maxmemory-policy is {policy}; \

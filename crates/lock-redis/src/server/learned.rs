@@ -1,6 +1,8 @@
 //! What a client learns of a server after its greeting.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock};
 
 use crate::hash_slot::HashSlot;
 
@@ -9,15 +11,11 @@ use crate::hash_slot::HashSlot;
 pub(crate) struct Learned {
     /// The longest ttl of any client, in milliseconds. It only rises.
     longest: AtomicU64,
-    /// The hash slots that were verified, if it is a primary of a cluster: one bit for each.
-    slots: Vec<AtomicU64>,
+    /// The hash slots that were verified, if it is a primary of a cluster.
+    slots: RwLock<BTreeSet<HashSlot>>,
 }
 
 impl Learned {
-    pub(crate) fn of_cluster() -> Self {
-        Self { slots: (0..HashSlot::COUNT / 64).map(|_| AtomicU64::new(0)).collect(), ..Self::default() }
-    }
-
     pub(crate) fn longest(&self) -> u64 {
         self.longest.load(Ordering::Acquire)
     }
@@ -28,24 +26,17 @@ impl Learned {
     }
 
     pub(crate) fn has(&self, slot: HashSlot) -> bool {
-        let (word, bit) = place(slot);
-        self.slots.get(word).is_some_and(|bits| bits.load(Ordering::Acquire) & bit != 0)
+        self.slots.read().unwrap_or_else(PoisonError::into_inner).contains(&slot)
     }
 
     pub(crate) fn add(&self, slot: HashSlot) {
-        let (word, bit) = place(slot);
-        self.slots.get(word).iter().for_each(|bits| _ = bits.fetch_or(bit, Ordering::AcqRel));
+        self.slots.write().unwrap_or_else(PoisonError::into_inner).insert(slot);
     }
 
     /// A hash slot has left the primary, or the server is no primary any more. Either may come back with less data.
     pub(crate) fn clear(&self) {
-        self.slots.iter().for_each(|bits| bits.store(0, Ordering::Release));
+        self.slots.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
-}
-
-/// The word of a hash slot, and its bit there.
-fn place(slot: HashSlot) -> (usize, u64) {
-    (usize::from(slot.get() / 64), 1 << (slot.get() % 64))
 }
 
 /// What was learned is no part of what a server is.
@@ -63,7 +54,7 @@ mod tests {
 
     #[test]
     fn each_hash_slot_is_remembered_on_its_own() {
-        let verified = Learned::of_cluster();
+        let verified = Learned::default();
         let [one, other] = [b"a", b"b"].map(|key| HashSlot::of(key));
         verified.add(one);
         assert!(verified.has(one) && !verified.has(other));

@@ -5,55 +5,16 @@
 
 use std::sync::Arc;
 
-use lock_core::inspect::{Cursor, Page, Query};
+use lock_core::inspect::Cursor;
 
-use super::Servers;
-use super::many::Many;
-use super::server::{Server, Source};
 use crate::address::Address;
-use crate::deployment::Deployment;
 use crate::failure::Failure;
 
-/// The server that has the next page, and what to ask it for.
-pub(crate) struct Listing<S> {
-    pub(crate) server: Arc<Server<S>>,
-    pub(crate) query: Query,
-    /// Among which servers it is, unless there is one.
-    among: Option<Among<S>>,
-}
-
-/// The primaries of a cluster, and which of them has the page.
-type Among<S> = (Arc<Many<S>>, Vec<Arc<Address>>, Arc<Address>);
-
-impl<S: Source> Listing<S> {
-    /// The next page. `None` if there are no more servers.
-    pub(crate) fn next(servers: &Servers<S>, query: &Query) -> Result<Option<Self>, Failure> {
-        let many = match servers {
-            Servers::Many(many) if many.deployment() == Deployment::Cluster => many,
-            Servers::One(_) | Servers::Many(_) => {
-                let server = servers.each()?.into_iter().next();
-                return Ok(server.map(|(server, _)| Self { server, query: query.clone(), among: None }));
-            }
-        };
-        let (primaries, mut query) = (many.directory.primaries(), query.clone());
-        let Some((address, cursor)) = stop(&primaries, query.cursor.as_ref())? else { return Ok(None) };
-        query.cursor = cursor;
-        Ok(Some(Self { server: many.node(&address)?, query, among: Some((Arc::clone(many), primaries, address)) }))
-    }
-
-    /// The page with the cursor for what follows.
-    pub(crate) fn end(self, page: Result<Page, Failure>) -> Result<Page, Failure> {
-        let Some((many, primaries, address)) = self.among else { return page };
-        let page = page.inspect_err(|failure| Arc::clone(&many.directory).doubt(failure))?;
-        Ok(Page { next: after(&primaries, &address, page.next), ..page })
-    }
-}
-
 /// A primary, and its own cursor.
-type Stop = (Arc<Address>, Option<Cursor>);
+pub(crate) type Stop = (Arc<Address>, Option<Cursor>);
 
 /// The primary that the next page is from. `None` if there are no more.
-fn stop(primaries: &[Arc<Address>], cursor: Option<&Cursor>) -> Result<Option<Stop>, Failure> {
+pub(crate) fn stop(primaries: &[Arc<Address>], cursor: Option<&Cursor>) -> Result<Option<Stop>, Failure> {
     let Some(Cursor(text)) = cursor else { return Ok(primaries.first().map(|first| (Arc::clone(first), None))) };
     let (address, own) = text.split_once(' ').map_or((text.as_str(), None), |(address, own)| (address, Some(own)));
     let address = Address::read(address).ok_or_else(|| Failure::unsupported("this cursor is not from a cluster"))?;
@@ -63,7 +24,7 @@ fn stop(primaries: &[Arc<Address>], cursor: Option<&Cursor>) -> Result<Option<St
 }
 
 /// Where to continue after a page of this primary, whose own cursor is this now.
-fn after(primaries: &[Arc<Address>], asked: &Address, own: Option<Cursor>) -> Option<Cursor> {
+pub(crate) fn after(primaries: &[Arc<Address>], asked: &Address, own: Option<Cursor>) -> Option<Cursor> {
     if let Some(Cursor(own)) = own {
         return Some(Cursor(format!("{asked} {own}")));
     }

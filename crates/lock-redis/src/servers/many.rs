@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lock_core::{EventSink, Heard, Lease, Listener, LockName, Prefix, StoreEvent, Waiting};
 use redis::Client;
 
-use super::server::{Server, Serving, Source};
+use super::server::{Server, Serving};
+use super::source::Own;
 use crate::RedisConfig;
 use crate::address::Address;
 use crate::channel::Channel;
@@ -22,19 +23,19 @@ use crate::target::Target;
 use crate::wire::Wire;
 
 /// The client of each server, and what says which one has a lock.
-pub(crate) struct Many<S> {
+pub(crate) struct Many<O: Own> {
     pub(crate) directory: Arc<dyn Directory>,
     pub(crate) wire: Wire,
     /// Whether waiters are notified: over the connections to each server at which they wait.
     pub(super) waiting: Waiting,
     config: RedisConfig,
-    nodes: Mutex<HashMap<Arc<Address>, Node<S>>>,
+    nodes: Mutex<HashMap<Arc<Address>, Node<O>>>,
 }
 
 /// The client of a server, and how many departures of hash slots it knows of.
-struct Node<S> {
+struct Node<O: Own> {
     address: Arc<Address>,
-    server: Arc<Server<S>>,
+    server: Arc<Server<O>>,
     departures: u64,
     /// What the server says is passed on for as long as this is here.
     _relay: Arc<Relay>,
@@ -43,7 +44,7 @@ struct Node<S> {
 /// Passes on what one server says to those that hear the events of all servers.
 struct Relay(Arc<dyn Directory>);
 
-impl<S: Source> Many<S> {
+impl<O: Own> Many<O> {
     /// Nothing is connected yet.
     pub(super) fn new(directory: Arc<dyn Directory>, config: RedisConfig, waiting: Waiting) -> Arc<Self> {
         let many = Arc::new(Self { wire: Wire::of(&config), directory, waiting, config, nodes: Mutex::default() });
@@ -65,12 +66,12 @@ impl<S: Source> Many<S> {
     }
 
     pub(crate) fn deployment(&self) -> Deployment {
-        self.config.servers().deployment
+        self.config.servers.deployment
     }
 
     /// Asks where the servers are, for the first time. If no server of a cluster answers, says whether that is because of TLS.
     pub(crate) fn find(&self) -> Result<(), Failure> {
-        let explained = |failure| match self.config.servers().guides.first() {
+        let explained = |failure| match self.config.servers.guides.first() {
             Some(seed) if self.deployment() == Deployment::Cluster => explain(seed, failure),
             Some(_) | None => failure,
         };
@@ -90,7 +91,7 @@ impl<S: Source> Many<S> {
     }
 
     /// The client of a server.
-    pub(crate) fn node(&self, address: &Arc<Address>) -> Result<Arc<Server<S>>, Failure> {
+    pub(crate) fn node(&self, address: &Arc<Address>) -> Result<Arc<Server<O>>, Failure> {
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         if self.directory.has_replaced(address) {
             return Err(Failure::moved());
@@ -100,7 +101,7 @@ impl<S: Source> Many<S> {
             && !self.directory.has_replaced(&node.address)
         {
             if std::mem::replace(&mut node.departures, departures) != departures {
-                node.server.source.forget_verified();
+                node.server.source.own().into_iter().for_each(|own| own.forget_verified());
             }
             return Ok(Arc::clone(&node.server));
         }
@@ -111,20 +112,20 @@ impl<S: Source> Many<S> {
         Ok(server)
     }
 
-    fn make(&self, address: Arc<Address>, departures: u64) -> Result<Node<S>, Failure> {
+    fn make(&self, address: Arc<Address>, departures: u64) -> Result<Node<O>, Failure> {
         let failed = |error| classify(connecting(&address.to_string(), CONNECT_WITHIN), &error);
-        let client = Client::open(at(self.config.server(), &address)).map_err(failed)?;
-        let target = Target::new(client, self.deployment(), self.config.failover());
+        let client = Client::open(at(&self.config.servers.server, &address)).map_err(failed)?;
+        let target = Target::new(client, self.deployment(), self.config.failover);
         let target = target.named_by(Arc::clone(&self.directory), Arc::clone(&address));
         let channel = if self.waiting == Waiting::QueueWithPush { Channel::new() } else { None };
         let relay = Arc::new(Relay(Arc::clone(&self.directory)));
         channel.iter().for_each(|channel| channel.listen(EventSink::of(Arc::downgrade(&relay))));
-        let server = Server::new(target, channel, self.config.own_prefix(), self.config.copies());
+        let server = Server::new(target, channel, &self.config.prefix, self.config.copies());
         Ok(Node { address, server: Arc::new(server), departures, _relay: relay })
     }
 
     /// All servers.
-    pub(super) fn each(&self) -> Result<Vec<Serving<S>>, Failure> {
+    pub(crate) fn each(&self) -> Result<Vec<Serving<O>>, Failure> {
         let mut served: BTreeMap<_, Vec<_>> = BTreeMap::new();
         if self.deployment() == Deployment::Cluster {
             for slot in HashSlot::all() {
@@ -152,12 +153,12 @@ impl<S: Source> Many<S> {
 }
 
 /// Hears that another server has become the primary.
-impl<S: Source> Listener for Many<S> {
+impl<O: Own> Listener for Many<O> {
     fn hear(&self, _event: StoreEvent) -> Heard {
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         let left: Vec<_> = nodes.extract_if(|_, node| self.directory.has_replaced(&node.address)).collect();
         drop(nodes);
-        if left.iter().any(|(_, node)| node.server.source.listens())
+        if left.iter().any(|(_, node)| node.server.source.own().is_some_and(|own| own.listens()))
             && let Some(address) = self.directory.primaries().first()
             && let Ok(server) = self.node(address)
         {
@@ -183,17 +184,20 @@ impl Listener for Relay {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use lock_core::Capabilities;
+    use lock_core::RequestOrder;
 
     use super::*;
     use crate::servers::Servers;
 
     /// How often it forgot what was verified.
-    #[derive(Clone, Default)]
-    struct Forgets(Arc<AtomicU32>);
+    #[derive(Default)]
+    struct Forgets(AtomicU32);
 
-    impl Source for Forgets {
-        fn own(_target: Target, _channel: Option<Arc<Channel>>) -> Self {
+    impl Own for Forgets {
+        type Lender = ();
+        const LISTEN_LATE: bool = false;
+
+        fn new(_target: Target, _channel: Option<Arc<Channel>>) -> Self {
             Self::default()
         }
 
@@ -201,13 +205,19 @@ mod tests {
             Self::default()
         }
 
-        fn promise(_source: Option<&Self>, redis: Capabilities) -> Capabilities {
-            redis
+        fn order(_lender: Option<&()>) -> RequestOrder {
+            RequestOrder::Unordered
         }
 
         fn forget_verified(&self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
+
+        fn listens(&self) -> bool {
+            false
+        }
+
+        fn listen_in_time(&self) {}
     }
 
     #[test]
@@ -216,7 +226,7 @@ mod tests {
         let Ok(Servers::Many(many)) = Servers::<Forgets>::of(&config) else { panic!("it is a cluster") };
         let hash_slot = HashSlot::of(b"a");
         let [here, there] = ["h1:1", "h2:2"].map(|text| Arc::new(Address::read(text).unwrap()));
-        let times = || many.node(&here).ok().unwrap().source.0.load(Ordering::Relaxed);
+        let times = || many.node(&here).ok().unwrap().source.own().unwrap().0.load(Ordering::Relaxed);
         let moved = |to: &Arc<Address>| Arc::clone(&many.directory).moved(hash_slot, Address::clone(to));
         moved(&here);
         assert_eq!(times(), 0);

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use lock_core::{Capabilities, Prefix};
+use lock_core::Prefix;
 
+use super::source::{Own, Source};
 use crate::RedisConfig;
 use crate::channel::Channel;
 use crate::hash_slot::HashSlot;
@@ -12,52 +13,40 @@ use crate::target::Target;
 use crate::wire::Wire;
 
 /// The client of one server.
-#[derive(Clone)]
-pub(crate) struct Server<S> {
+pub(crate) struct Server<O: Own> {
     pub(crate) wire: Wire,
-    pub(crate) source: S,
+    pub(crate) source: Source<O>,
 }
 
 /// A server, and the hash slots that it serves if it is one of a cluster.
-pub(crate) type Serving<S> = (Arc<Server<S>>, Vec<HashSlot>);
+pub(crate) type Serving<O> = (Arc<Server<O>>, Vec<HashSlot>);
 
-/// Where the connections to a server come from.
-pub(crate) trait Source: Clone + Send + Sync + 'static {
-    /// Its own ones. Nothing is connected yet.
-    fn own(target: Target, channel: Option<Arc<Channel>>) -> Self;
-
-    /// Other connections of its own to the same server, or what was passed in.
-    fn another(&self) -> Self;
-
-    /// What these connections promise besides, or its own ones do.
-    fn promise(source: Option<&Self>, redis: Capabilities) -> Capabilities;
-
-    /// A hash slot has left the server.
-    fn forget_verified(&self);
-
-    /// Whether they listen for notifications, and those to the next primary have to do so as well.
-    fn listens(&self) -> bool {
-        false
-    }
-
-    /// Somebody waits or holds, and wants to be notified when to ask again.
-    fn listen_in_time(&self) {}
-}
-
-impl<S: Source> Server<S> {
+impl<O: Own> Server<O> {
     /// Nothing is connected yet.
     pub(crate) fn new(target: Target, channel: Option<Arc<Channel>>, prefix: &Prefix, copies: Option<Copies>) -> Self {
         let wire = Wire::own(&target, channel.clone()).with_prefix(prefix).with_copies(copies);
-        Self { wire, source: S::own(target, channel) }
+        Self { wire, source: Source::new(target, channel) }
+    }
+
+    /// The server that the connections lead to that were passed in.
+    #[cfg(any(feature = "async", feature = "r2d2"))]
+    pub(crate) fn lent(lender: Arc<O::Lender>) -> Self {
+        Self { wire: Wire::handed_in(), source: Source::Lent(lender, None) }
     }
 
     /// The one server of a configuration.
     pub(crate) fn of(target: Target, config: &RedisConfig) -> Self {
-        Self::new(target, Channel::new(), config.own_prefix(), config.copies())
+        Self::new(target, Channel::new(), &config.prefix, config.copies())
     }
 
     /// The same over connections of its own, or over what was passed in.
     pub(crate) fn another(&self) -> Self {
         Self { wire: self.wire.without_inbox(), source: self.source.another() }
+    }
+}
+
+impl<O: Own> Clone for Server<O> {
+    fn clone(&self) -> Self {
+        Self { wire: self.wire.clone(), source: self.source.clone() }
     }
 }

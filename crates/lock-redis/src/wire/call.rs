@@ -5,9 +5,10 @@ use std::fmt;
 use redis::{Arg, Cmd, Pipeline, RedisResult, RedisWrite, ToRedisArgs, Value};
 
 use crate::hash_slot::HashSlot;
-use crate::keys::{Key, Scope};
+use crate::keys::{Key, Keys, Scope};
 use crate::replicas::{Wait, with_wait};
-use crate::script::{Many, Script};
+use crate::script::{Drawing, Many, Script};
+use crate::server::server_info::ServerInfo;
 
 /// The size of most commands, so that space is allocated once.
 const ARGS_ROUGHLY: usize = 12;
@@ -20,6 +21,7 @@ const COMMAND_AND_SCRIPT: usize = 2;
 pub(crate) const SCRIPT_AND_COUNT: usize = 3;
 
 /// One command, and the script to load if the server does not know it.
+#[derive(Default)]
 pub(crate) struct Call {
     pub(crate) command: Cmd,
     pub(crate) script: Option<&'static Script>,
@@ -34,8 +36,9 @@ pub(crate) struct Call {
 }
 
 /// Whether a server owns the keys of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ownership {
+    #[default]
     Owned,
     /// Their hash slot is moving there, and the server runs the command only if it is asked to.
     Moving,
@@ -43,8 +46,7 @@ pub(crate) enum Ownership {
 
 impl Call {
     pub(crate) fn plain(command: Cmd) -> Self {
-        let (script, many, wait, slot, ownership) = (None, None, None, None, Ownership::Owned);
-        Self { command, script, many, wait, slot, ownership }
+        Self { command, ..Self::default() }
     }
 
     /// A script with its keys.
@@ -58,11 +60,21 @@ impl Call {
         Self { script: Some(script), many: script.many(), ..Self::plain(command) }
     }
 
-    /// A script that depends on the counter of this scope. In a cluster it goes alone, and its last key is one that is never there.
-    pub(crate) fn counting(script: &'static Script, scope: Scope, keys: &[Key<'_>]) -> Self {
-        let Scope::HashSlot(slot) = scope else { return Self::script(script, keys) };
-        let call = Self::script_over(script, keys.len() + 1).arg(keys).arg(Key::NoDwell(scope));
-        Self { slot: Some(slot), ..call.alone() }
+    /// A script that depends on the counter of this lock, with its first keys and these. In a cluster it goes alone, and its last key is
+    /// one that is never there.
+    pub(crate) fn drawing(
+        script: &'static Drawing,
+        server_info: &ServerInfo,
+        lock: Keys<'_>,
+        more: &[Key<'_>],
+    ) -> Self {
+        let (script, scope) = (script.counting(server_info.counting), lock.scope());
+        let keys = [Key::Counter(scope), server_info.failover.key(scope), Key::Lock(lock)];
+        let call = |count| Self::script_over(script, keys.len() + more.len() + count).arg(&keys).arg(more);
+        match scope {
+            Scope::Database => call(0),
+            Scope::HashSlot(slot) => Self { slot: Some(slot), ..call(1).arg(Key::NoDwell(scope)).alone() },
+        }
     }
 
     /// The same, but never sent together with others.

@@ -19,7 +19,7 @@ pub(super) struct Shared<N> {
     /// One for each node's thread.
     pub(super) jobs: Vec<Sender<Job<N>>>,
     pub(super) state: Arc<Mutex<State>>,
-    /// Notified when nothing is under way any more.
+    /// Notified when nothing is in flight any more.
     pub(super) quiet: Arc<Condvar>,
     pub(super) clock: SharedClock,
 }
@@ -66,7 +66,7 @@ impl<N> Shared<N> {
         }
     }
 
-    /// Sends the rest of earlier requests, and waits until nothing is under way, but no longer than `within`.
+    /// Sends the rest of earlier requests, and waits until nothing is in flight, but no longer than `within`.
     pub(super) fn settle(self: &Arc<Self>, within: Duration) {
         self.update(|state, now| _ = state.quorum.send_held_back(now, within));
         let busy = |state: &mut State| !state.quorum.is_quiet();

@@ -28,7 +28,7 @@ pub(super) struct Shared<N> {
 #[derive(Debug)]
 pub(super) struct Common {
     state: Mutex<State>,
-    /// Notified when nothing is under way any more.
+    /// Notified when nothing is in flight any more.
     quiet: Notify,
     /// Notified when a run has got the verdict of another run's request.
     told: Notify,
@@ -51,7 +51,7 @@ impl Common {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until nothing is in flight.
     pub(super) async fn settled(&self) {
         loop {
             let quiet = self.quiet.notified();
@@ -79,13 +79,13 @@ pub(super) struct Run<N> {
     /// Whether a part of it is held back, so that another run may get its verdict.
     is_told_elsewhere: bool,
     /// In the order of the outputs: each node has to receive its requests in this order.
-    under_way: Vec<UnderWay>,
+    in_flight: Vec<InFlight>,
     /// Rings when the time of a request is over. It is set once nothing is ready.
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
 /// A request to a node.
-struct UnderWay {
+struct InFlight {
     sent: Outgoing,
     until: Instant,
     outcome: BoxFuture<'static, Outcome>,
@@ -93,7 +93,7 @@ struct UnderWay {
 
 impl<N: AsyncQuorumNode> Run<N> {
     fn new(shared: Arc<Shared<N>>, id: RequestId) -> Self {
-        Self { shared, id, verdict: None, is_told_elsewhere: false, under_way: Vec::new(), alarm: None }
+        Self { shared, id, verdict: None, is_told_elsewhere: false, in_flight: Vec::new(), alarm: None }
     }
 
     pub(super) fn begin(shared: Arc<Shared<N>>, request: Request, within: Duration) -> Self {
@@ -120,7 +120,7 @@ impl<N: AsyncQuorumNode> Run<N> {
         while self.verdict.is_none() {
             if self.is_told_elsewhere {
                 self.go_on_or_be_told().await;
-            } else if self.under_way.is_empty() {
+            } else if self.in_flight.is_empty() {
                 return None;
             } else {
                 self.go_on().await;
@@ -137,7 +137,7 @@ impl<N: AsyncQuorumNode> Run<N> {
         if self.verdict.is_some() {
             return;
         }
-        if self.under_way.is_empty() {
+        if self.in_flight.is_empty() {
             told.await;
         } else {
             select(told, pin!(self.go_on())).await;
@@ -145,14 +145,14 @@ impl<N: AsyncQuorumNode> Run<N> {
     }
 
     pub(super) async fn finish(mut self) {
-        while !self.under_way.is_empty() {
+        while !self.in_flight.is_empty() {
             self.go_on().await;
         }
     }
 
     /// Whether slower nodes have not answered.
     pub(super) fn is_unfinished(&self) -> bool {
-        !self.under_way.is_empty()
+        !self.in_flight.is_empty()
     }
 
     /// Waits for outcomes, and reports them to the quorum.
@@ -179,14 +179,14 @@ impl<N: AsyncQuorumNode> Run<N> {
                     let (shared, node) = (Arc::clone(&self.shared), sent.node.0);
                     let (ask, within) = (sent.ask.clone(), sent.within);
                     let outcome = Box::pin(async move { shared.nodes[node].ask(&ask, within).await });
-                    self.under_way.push(UnderWay { until: begun + within + GRACE, sent, outcome });
+                    self.in_flight.push(InFlight { until: begun + within + GRACE, sent, outcome });
                 }
                 Output::Done(id, verdict) if id == self.id => self.verdict = Some(verdict),
                 Output::Done(id, verdict) => self.shared.common.tell(state, id, verdict),
             }
         }
         if self.verdict.is_none() && !self.is_told_elsewhere {
-            let own = self.under_way.iter().filter(|under_way| under_way.sent.request == self.id).count();
+            let own = self.in_flight.iter().filter(|in_flight| in_flight.sent.request == self.id).count();
             if own < state.quorum.open(self.id) {
                 self.is_told_elsewhere = true;
                 state.elsewhere.insert(self.id, None);
@@ -203,9 +203,9 @@ impl<N: AsyncQuorumNode> Run<N> {
     fn poll_heard(&mut self, cx: &mut Context<'_>) -> Poll<Vec<(Outgoing, Outcome)>> {
         let mut heard = Vec::new();
         let mut index = 0;
-        while let Some(UnderWay { outcome, .. }) = self.under_way.get_mut(index) {
+        while let Some(InFlight { outcome, .. }) = self.in_flight.get_mut(index) {
             match outcome.as_mut().poll(cx) {
-                Poll::Ready(outcome) => heard.push((self.under_way.remove(index).sent, outcome)),
+                Poll::Ready(outcome) => heard.push((self.in_flight.remove(index).sent, outcome)),
                 Poll::Pending => index += 1,
             }
         }
@@ -214,7 +214,7 @@ impl<N: AsyncQuorumNode> Run<N> {
 
     /// Whether the time of a request is over. One alarm serves all of them: it is set once, and again if it rang early.
     fn poll_alarm(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(first) = self.under_way.iter().map(|under_way| under_way.until).min() else { return Poll::Pending };
+        let Some(first) = self.in_flight.iter().map(|in_flight| in_flight.until).min() else { return Poll::Pending };
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(first)));
         while alarm.as_mut().poll(cx).is_ready() {
             if alarm.deadline() >= first {
@@ -232,8 +232,8 @@ impl<N: AsyncQuorumNode> Run<N> {
     /// Ends the requests whose time is over. They may still take effect.
     fn take_overdue(&mut self) -> Vec<(Outgoing, Outcome)> {
         let now = Instant::now();
-        let overdue: Vec<_> = self.under_way.extract_if(.., |under_way| under_way.until <= now).collect();
-        overdue.into_iter().map(|UnderWay { sent, .. }| self.no_answer(sent)).collect()
+        let overdue: Vec<_> = self.in_flight.extract_if(.., |in_flight| in_flight.until <= now).collect();
+        overdue.into_iter().map(|InFlight { sent, .. }| self.no_answer(sent)).collect()
     }
 
     fn no_answer(&self, sent: Outgoing) -> (Outgoing, Outcome) {
@@ -247,14 +247,14 @@ impl<N: AsyncQuorumNode> Run<N> {
 /// A run that is dropped, or whose runtime has ended, hears no more outcomes.
 impl<N> Drop for Run<N> {
     fn drop(&mut self) {
-        if self.under_way.is_empty() && !self.is_told_elsewhere {
+        if self.in_flight.is_empty() && !self.is_told_elsewhere {
             return;
         }
         let common = &self.shared.common;
         let mut state = common.state();
         state.elsewhere.remove(&self.id);
         let now = self.shared.clock.now();
-        for UnderWay { sent, .. } in self.under_way.drain(..) {
+        for InFlight { sent, .. } in self.in_flight.drain(..) {
             state.quorum.forget(now, sent);
         }
         while let Some(output) = state.quorum.poll() {

@@ -191,7 +191,7 @@ impl Acquire {
         let mut failures = nodes.failures();
         self.ballots.iter().filter_map(Ballot::failure).for_each(|error| failures.push(error.clone()));
         let message = format!("fewer than {} of {} nodes granted it and kept it", self.majority, nodes.all.len());
-        // A release that was just sent may still be under way.
+        // A release that was just sent may still be in flight.
         let touched = self.ballots.iter().any(|ballot| matches!(ballot.vote, Vote::Asked | Vote::Granted(_)));
         let others = if touched { Effect::Unknown } else { Effect::None };
         failures.error(Operation::Acquire, others, &message)

@@ -1,6 +1,6 @@
 //! Requests that are held back from a node until it has answered a claim for the same lock.
 //!
-//! Per node and lock the order is claim, release, next claim. A release that is sent while its claim is under way may
+//! Per node and lock the order is claim, release, next claim. A release that is sent while its claim is in flight may
 //! overtake it over a newer connection, and the node would then grant the claim to an owner that is gone. So the release
 //! waits for the claim's outcome, and later claims for that lock wait for the release.
 

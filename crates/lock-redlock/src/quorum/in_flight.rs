@@ -106,7 +106,7 @@ impl Quorum {
         self.nodes.watch.identified.is_some()
     }
 
-    /// Whether nothing is under way, except to nodes that do not answer.
+    /// Whether nothing is in flight, except to nodes that do not answer.
     pub fn is_quiet(&self) -> bool {
         self.nodes.are_quiet()
     }

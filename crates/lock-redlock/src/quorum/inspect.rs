@@ -35,7 +35,7 @@ pub(crate) enum Heard {
     Outcome(Outcome),
 }
 
-/// An inspection that is under way.
+/// An inspection that is in flight.
 #[derive(Debug)]
 pub(super) struct Inspect {
     /// The nodes that are still expected to answer.

@@ -28,7 +28,7 @@ pub(super) struct Node {
     pub(super) fault: Option<BackendError>,
     pub(super) trust: Trust,
     /// How many requests to it have no outcome yet.
-    pub(super) under_way: usize,
+    pub(super) in_flight: usize,
     /// Claims without an outcome, sent or held back, and by when they have one.
     claims: BTreeMap<Owner, Moment>,
     /// What waits for the outcome of a claim.
@@ -68,7 +68,7 @@ impl Node {
             epoch: None,
             fault: None,
             trust: Trust::Trusted,
-            under_way: 0,
+            in_flight: 0,
             claims: BTreeMap::new(),
             held_back: HeldBack::default(),
             lost: BTreeSet::new(),
@@ -207,7 +207,7 @@ mod tests {
             let told = |request: &&Arc<ReleaseRequest>| node.release_of(now, request).certainty == Certainty::Unknown;
             all.iter().filter(told).count()
         };
-        assert_eq!(unsure(&node, now), all.len(), "under way");
+        assert_eq!(unsure(&node, now), all.len(), "in flight");
         all.iter().for_each(|request| node.lost_claim(request.owner, until));
         assert_eq!(unsure(&node, now), all.len(), "without an answer");
         all.iter().for_each(|request| node.released(request));

@@ -90,7 +90,7 @@ impl Nodes {
     }
 
     pub(super) fn are_quiet(&self) -> bool {
-        self.all.iter().all(|node| node.under_way == 0 || !node.is_trusted())
+        self.all.iter().all(|node| node.in_flight == 0 || !node.is_trusted())
     }
 
     /// Whether it is time for a recovery pass.
@@ -125,7 +125,7 @@ impl Nodes {
     pub(super) fn settle(&mut self, now: Moment, sent: &Outgoing, outcome: &Outcome) {
         let Outgoing { node: id, ask, within, .. } = sent;
         let node = &mut self.all[id.0];
-        node.under_way = node.under_way.saturating_sub(1);
+        node.in_flight = node.in_flight.saturating_sub(1);
         match outcome {
             Ok(Told::Granted { clock, .. }) => self.wishes.saw(now, *id, *clock),
             Ok(Told::View(view)) => self.wishes.saw(now, *id, view.clock),
@@ -162,7 +162,7 @@ impl Nodes {
     pub(super) fn forget(&mut self, now: Moment, sent: &Outgoing) {
         let until = now + self.membership.max_ttl;
         let node = &mut self.all[sent.node.0];
-        node.under_way = node.under_way.saturating_sub(1);
+        node.in_flight = node.in_flight.saturating_sub(1);
         match &sent.ask {
             Ask::Acquire { claim, .. } => {
                 node.lost_claim(claim.owner, until);

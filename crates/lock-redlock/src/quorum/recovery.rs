@@ -112,7 +112,7 @@ impl Pass {
         within: Duration,
         epochs: Vec<Epoch>,
     ) -> Self {
-        nodes.watch.under_way = Some(now);
+        nodes.watch.in_flight = Some(now);
         let mut pass = Self {
             purpose,
             epochs,

@@ -23,7 +23,7 @@ impl Nodes {
     }
 
     fn post(&mut self, outgoing: Outgoing) {
-        self.all[outgoing.node.0].under_way += 1;
+        self.all[outgoing.node.0].in_flight += 1;
         self.unsent.push(outgoing);
     }
 
@@ -47,7 +47,7 @@ impl Nodes {
     pub(super) fn release(&mut self, now: Moment, id: NodeId, request: &Arc<ReleaseRequest>, within: Duration) -> bool {
         let over = now + self.membership.max_ttl;
         let node = &mut self.all[id.0];
-        let is_sent = node.is_trusted() || node.under_way < RELEASES_TO_SUSPECT_MAX;
+        let is_sent = node.is_trusted() || node.in_flight < RELEASES_TO_SUSPECT_MAX;
         if is_sent {
             self.hold_or_send(now, id, Ask::Release(Arc::clone(request)), now + within);
         } else {

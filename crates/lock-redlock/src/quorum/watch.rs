@@ -18,7 +18,7 @@ const PASS_MAX: Duration = Duration::from_secs(10);
 /// When passes run, and what they found.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    pub(super) under_way: Option<Moment>,
+    pub(super) in_flight: Option<Moment>,
     pub(super) last_pass: Option<Moment>,
     /// When a pass of any purpose last found which nodes count.
     pub(super) identified: Option<Moment>,
@@ -57,13 +57,13 @@ impl Wait {
 impl Watch {
     /// Whether it is time to look which nodes count.
     pub(super) fn may_identify(&self, now: Moment) -> bool {
-        !recent(now, self.under_way, PASS_MAX) && !recent(now, self.identified, IDENTIFY_EVERY)
+        !recent(now, self.in_flight, PASS_MAX) && !recent(now, self.identified, IDENTIFY_EVERY)
     }
 
     /// Whether the next pass may begin. There is one at a time.
     pub(super) fn may_pass(&self, now: Moment) -> bool {
         let rest = if self.wait.is_some() { PASS_EVERY } else { LOOK_EVERY };
-        !recent(now, self.under_way, PASS_MAX) && !recent(now, self.last_pass, rest)
+        !recent(now, self.in_flight, PASS_MAX) && !recent(now, self.last_pass, rest)
     }
 }
 

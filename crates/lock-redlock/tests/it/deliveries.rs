@@ -133,10 +133,10 @@ impl Rig {
     }
 }
 
-/// The first claim of a deployment is under way: one node has granted it, and forgets. The others do not know of it, so the
+/// The first claim of a deployment is in flight: one node has granted it, and forgets. The others do not know of it, so the
 /// dwell must not be shorter than its ttl.
 #[test]
-fn a_node_that_forgets_a_claim_under_way_abstains_for_its_ttl() {
+fn a_node_that_forgets_a_claim_in_flight_abstains_for_its_ttl() {
     let rig = Rig::founded(3);
     let (mut one, mut other) = (Slow::connected(&rig), Slow::connected(&rig));
     let first = one.acquire(1);

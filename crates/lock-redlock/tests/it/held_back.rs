@@ -110,7 +110,7 @@ fn the_verdict_of_a_release_waits_for_a_node_that_is_needed() {
     assert_eq!(released(&mut script).unwrap().unwrap(), Released::Released);
 }
 
-/// A release must not take longer than its caller allows. The claim may then still be under way.
+/// A release must not take longer than its caller allows. The claim may then still be in flight.
 #[test]
 fn what_would_wait_too_long_is_sent_at_once() {
     let script = releasing(WITHIN / 4);

@@ -36,7 +36,7 @@ async fn granted_by_two(rig: &Rig) -> Arc<Redlock<Node>> {
 
 /// Measured: 488 bytes. A client keeps one of these for each request, besides those to the nodes.
 #[tokio::test]
-async fn a_request_under_way_is_small() {
+async fn a_request_in_flight_is_small() {
     let rig = Rig::in_use(3);
     let client = connected(&rig).await;
     let size = size_of_val(&*client.acquire(&claim(1), WITHIN));
@@ -83,7 +83,7 @@ async fn dropped_requests_are_not_waited_for() {
     client.pass(Purpose::Look, WITHIN).await.unwrap();
     let begun = Instant::now();
     client.flush(Duration::from_secs(30)).await;
-    assert!(begun.elapsed() < Duration::from_secs(20), "nothing is under way any more");
+    assert!(begun.elapsed() < Duration::from_secs(20), "nothing is in flight any more");
 }
 
 fn is_free(rig: &Rig) -> bool {

@@ -24,7 +24,7 @@ fn release(script: &mut Script, owner: u8) {
     }));
 }
 
-/// These nodes did not answer a claim, and nothing is under way.
+/// These nodes did not answer a claim, and nothing is in flight.
 fn without(nodes: usize, suspects: &[usize], abstaining: &[usize]) -> Script {
     let mut script = Script::voting(nodes);
     script.begin(Request::Acquire(claim(9)));
@@ -56,7 +56,7 @@ fn a_probe_is_not_waited_for() {
 }
 
 #[test]
-fn at_most_64_releases_are_under_way_to_a_suspect() {
+fn at_most_64_releases_are_in_flight_to_a_suspect() {
     let mut script = without(3, &[0], &[]);
     (10..75).for_each(|owner| release(&mut script, owner));
     let count = |node: usize| script.asked(is_release).into_iter().filter(|asked| *asked == node).count();
@@ -216,7 +216,7 @@ fn a_pass_follows_a_verb_if_a_node_does_not_vote_and_the_last_pass_was_a_while_a
 }
 
 #[test]
-fn one_pass_is_under_way_at_a_time_unless_it_takes_longer_than_any() {
+fn one_pass_is_in_flight_at_a_time_unless_it_takes_longer_than_any() {
     for (since, looks) in [(9_999, false), (10_000, true)] {
         let mut script = Script::voting(3);
         script.abstains(0);

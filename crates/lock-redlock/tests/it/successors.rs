@@ -121,7 +121,7 @@ fn new_nodes_do_not_count_as_moved() {
     assert_eq!((script.stepped(is_move), script.stepped(is_mark)), (vec![], vec![1]));
 }
 
-/// Two moves from the same nodes were under way at once: these are `ours`, and the rest followed the other one.
+/// Two moves from the same nodes were in progress at the same time: these are `ours`, and the rest followed the other one.
 fn split(old: usize, ours: &[usize]) -> Script {
     let mut script = Script::new(old + 2);
     for (node, view) in script.views.iter_mut().enumerate().take(old) {

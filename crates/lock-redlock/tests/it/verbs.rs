@@ -177,7 +177,7 @@ fn a_client_that_has_ended_left_nothing_to_do() {
     }
 }
 
-/// The lock was granted by the others meanwhile, so its owner knows of no claim that may be under way.
+/// The lock was granted by the others meanwhile, so its owner knows of no claim that may be in flight.
 #[test]
 fn a_node_that_never_answered_a_claim_refuses_it_after_the_release() {
     let rig = Rig::founded(3);

@@ -5,17 +5,17 @@ use std::time::Duration;
 /// How many times less often a store is polled once nothing has changed for long. Chosen: a waiter that has waited for long does not mind.
 const CALM: u32 = 8;
 
-/// A look may be late by one part in this many of the time without a change, so a waiter waits at most a sixteenth longer.
+/// A poll may be late by one part in this many of the time without a change, so a waiter waits at most a sixteenth longer.
 const CALM_PART: u32 = 16;
 
 /// At least, so that many waiters that leave at once are noticed.
 pub(super) const TICK_MAX: Duration = Duration::from_millis(250);
 
-/// How long to sleep between two looks for a waiter at this position, after so long without a change. The next waiter is polled for once in a
+/// How long to sleep between two polls for a waiter at this position, after so long without a change. The next waiter is polled for once in a
 /// tick.
 ///
-/// Each hand-over before it takes a tick or so, so that it has looked again by the time it is the next waiter. A hundred
-/// waiters look as often as five at the head would.
+/// Each hand-over before it takes a tick or so, so that it was polled again by the time it is the next waiter. A hundred
+/// waiters are polled as often as five at the head would be.
 pub(super) fn pause(tick: Duration, position: u32, calm: Duration) -> Duration {
     (tick * position.max(1)).max((calm / CALM_PART).min(tick * CALM)).min(TICK_MAX)
 }

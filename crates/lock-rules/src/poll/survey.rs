@@ -1,34 +1,39 @@
-//! One look at a lock on behalf of waiters.
+//! One poll of a lock for its waiters.
 
 use lock_core::{Lease, LockName, Mode, Moment, StoreEvent, Terms};
 
-use super::{Sight, Waiter};
+use super::{PollResult, Waiter};
 use crate::entry::fits_at;
 use crate::position::position;
 use crate::rows::{Hold, Place, Rows};
 
-/// Looks at a lock for the waiters of one client, and adds what they should know.
+/// Polls a lock for the waiters of one client, and adds the events for them.
 ///
 /// # Errors
 /// Those of the rows.
-pub fn survey<R: Rows>(rows: &mut R, name: &LockName, waiters: &[&Waiter], sight: &mut Sight) -> Result<(), R::Error> {
+pub fn survey<R: Rows>(
+    rows: &mut R,
+    name: &LockName,
+    waiters: &[&Waiter],
+    found: &mut PollResult,
+) -> Result<(), R::Error> {
     let next = rows.next_place(0)?;
     for waiter in waiters {
         let (granted, place) = (granted(rows, waiter, next.is_some())?, rows.place(waiter.owner)?);
         // A waiter that has lost its place learns why by asking.
         let is_gone = granted.is_none() && place.is_none();
-        sight.events.extend(granted.or_else(|| is_gone.then(|| StoreEvent::Freed { name: name.clone() })));
+        found.events.extend(granted.or_else(|| is_gone.then(|| StoreEvent::Freed { name: name.clone() })));
         let position = place.map(|place| position(rows, place.number)).transpose()?;
-        sight.positions.push((waiter.owner, position.unwrap_or(0)));
+        found.positions.push((waiter.owner, position.unwrap_or(0)));
     }
     match prospect(rows, name, next.as_ref(), waiters)? {
-        Prospect::Fits => sight.events.push(StoreEvent::Freed { name: name.clone() }),
-        Prospect::At(time) => sight.due = Some(sight.due.map_or(time, |due| due.min(time))),
+        Prospect::Fits => found.events.push(StoreEvent::Freed { name: name.clone() }),
+        Prospect::At(time) => found.due = Some(found.due.map_or(time, |due| due.min(time))),
     }
     Ok(())
 }
 
-/// What was handed over to a waiter.
+/// The grant that was handed over to a waiter.
 fn granted<R: Rows>(rows: &mut R, waiter: &Waiter, has_waiters: bool) -> Result<Option<StoreEvent>, R::Error> {
     let Some(hold) = rows.hold(waiter.owner)? else { return Ok(None) };
     let name = waiter.name.clone();
@@ -43,7 +48,7 @@ fn granted<R: Rows>(rows: &mut R, waiter: &Waiter, has_waiters: bool) -> Result<
     Ok(Some(StoreEvent::Granted { lease, valid_for: until.since(rows.now()), wanted }))
 }
 
-/// What to expect of a lock.
+/// When a lock may be granted next.
 enum Prospect {
     /// A waiter of this client would get it now.
     Fits,

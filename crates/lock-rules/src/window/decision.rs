@@ -18,10 +18,10 @@ pub(super) struct Decision<S: WindowStore> {
     changes: Option<Changes<S::Client>>,
 }
 
-/// What it means that an owner has no place.
+/// The meaning of an owner without a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// A claim of the owner may be under way, and take a place at any time.
+    /// A claim of the owner may be in flight, and take a place at any time.
     Unsure,
     /// All claims of the owner were answered, so it takes none.
     Known,

@@ -7,7 +7,7 @@ use lock_core::latch::{ArrivalId, Generation, LatchState, Request};
 
 use crate::latch::{Change, LatchRows, LatchUpdate};
 
-/// What was loaded of a latch.
+/// The part of a latch that was loaded.
 #[derive(Clone, Debug)]
 pub struct LatchWindow {
     /// The store's clock.
@@ -24,7 +24,7 @@ pub struct LatchWindow {
     pub next_generation: Generation,
 }
 
-/// What a request has decided about a latch. Each commit raises the version.
+/// The decision of a request about a latch. Each commit raises the version.
 ///
 /// If the generation is new, the ids of the present one become those of the generation before, and older ones are dropped; if the latch had
 /// expired, all are dropped.

@@ -11,7 +11,7 @@ use lock_core::{
 
 use super::decision::{Decision, Missing, Presence};
 use super::{Committed, Needs, Step, Window, WindowStore};
-use crate::poll::{self, Sight, Waiter};
+use crate::poll::{self, PollResult, Waiter};
 use crate::position::COUNTED_MAX;
 use crate::refusal::Undone;
 
@@ -35,7 +35,7 @@ impl<'a, S: WindowStore, T> Request<'a, S, T> {
         Self { needs, presence, decide: Box::new(decide), answer: None }
     }
 
-    /// What the first step loads.
+    /// The needs of the first step.
     pub fn needs(&self) -> &Needs {
         &self.needs
     }
@@ -128,12 +128,12 @@ pub fn revoke<'a, S: WindowStore>(name: &'a LockName, token: FencingToken, by: &
 }
 
 /// As [`survey`](crate::poll::survey) has it, for waiters of this lock.
-pub fn survey<'a, S: WindowStore>(name: &'a LockName, waiters: &'a [Waiter]) -> Request<'a, S, Sight> {
+pub fn survey<'a, S: WindowStore>(name: &'a LockName, waiters: &'a [Waiter]) -> Request<'a, S, PollResult> {
     let owners = waiters.iter().map(|waiter| waiter.owner).collect();
     let needs = Needs { owners, places: 1, numbers: COUNTED_MAX, ..Needs::default() };
     Request::new(needs, Presence::Known, move |rows| {
-        let mut sight = Sight::default();
-        poll::survey(rows, name, &waiters.iter().collect::<Vec<_>>(), &mut sight)?;
-        Ok(sight)
+        let mut found = PollResult::default();
+        poll::survey(rows, name, &waiters.iter().collect::<Vec<_>>(), &mut found)?;
+        Ok(found)
     })
 }

@@ -77,7 +77,7 @@ impl Ask {
 /// An answer, with the end that it promises.
 type Said = String;
 
-/// A request under way: takes one step, and returns the answer after the last one. A load reads the rows in one step, and the clock in the
+/// A request in flight: takes one step, and returns the answer after the last one. A load reads the rows in one step, and the clock in the
 /// next one.
 type Running<'a> = Box<dyn FnMut() -> Option<Said> + 'a>;
 

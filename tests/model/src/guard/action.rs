@@ -111,8 +111,8 @@ fn mishaps<const N: usize>(state: &State<N>, name: u8) -> Vec<Action> {
     all.extend((rollbacks > 0 && node.member_of[0]).then_some(Action::RollBack { node: name }));
     let may_step = steps > 0 && (when == Steps::AnyTime || node.key.is_none());
     all.extend(may_step.then_some(Action::Step { node: name }));
-    let under_way = [1, 2].into_iter().filter(|to| node.moves[usize::from(*to) - 1].is_some());
-    all.extend(under_way.map(|to| Action::Moved { node: name, to }));
+    let in_flight = [1, 2].into_iter().filter(|to| node.moves[usize::from(*to) - 1].is_some());
+    all.extend(in_flight.map(|to| Action::Moved { node: name, to }));
     all
 }
 

@@ -94,7 +94,7 @@ pub struct Node {
     pub key: Option<Key>,
     /// How many nodes have a record of its epoch that looks old, since their clocks stepped.
     pub old_records: u8,
-    /// Whether a move to the second deployment is under way to it, and one to the third.
+    /// Whether a move to the second deployment is in progress to it, and one to the third.
     pub moves: [Option<Seen>; 2],
     /// What has passed between it and each client.
     pub exchanges: [Exchange; 2],
@@ -125,7 +125,7 @@ impl Node {
         (self.belongs, self.longest, self.has_voted) = (Belongs::Written(0), longest, true);
     }
 
-    /// It restarts with what it had at the beginning. Its connections end, with what is under way.
+    /// It restarts with what it had at the beginning. Its connections end, with what is in flight.
     pub(crate) fn roll_back(&mut self, longest: u8) {
         let epoch = self.epoch;
         self.found(longest);
@@ -166,7 +166,7 @@ impl Node {
         (self.belongs, self.has_voted) = (Belongs::Written(to), false);
     }
 
-    /// A move that is under way to it arrives.
+    /// A move that is in progress to it arrives.
     pub(crate) fn hear_move(&mut self, to: u8) {
         let found = match self.moves[usize::from(to) - 1].take() {
             Some(Seen::First) => Some(0),

@@ -115,8 +115,8 @@ impl<const N: usize> State<N> {
     pub(crate) fn settles(&self, form: Form, setup: &Setup, to: u8) -> bool {
         let mut after = *self;
         let deliver = |after: &mut Self| {
-            let under_way = |node: &u8| after.nodes[usize::from(*node)].moves[usize::from(to) - 1].is_some();
-            for node in names(N).filter(under_way).collect::<Vec<_>>() {
+            let in_flight = |node: &u8| after.nodes[usize::from(*node)].moves[usize::from(to) - 1].is_some();
+            for node in names(N).filter(in_flight).collect::<Vec<_>>() {
                 after.apply(form, setup, Action::Moved { node, to });
             }
         };

@@ -257,13 +257,13 @@ impl<B: Backend> Process<B> {
         self.backend.conns()
     }
 
-    /// Whether nobody waits or holds here and nothing is under way.
+    /// Whether nobody waits or holds here and nothing is in flight.
     pub(crate) fn is_at_rest(&self) -> bool {
         let at_rest = |site: &Site| site.users.is_empty() && site.station.is_idle();
         self.sites.iter().all(at_rest) && self.keeper.is_empty() && self.calls.is_empty()
     }
 
-    /// What is under way here, if anything is.
+    /// What is in flight here, if anything is.
     pub(crate) fn restless(&self) -> Option<String> {
         let stations = || self.sites.iter().map(|site| &site.station).collect::<Vec<_>>();
         (!self.is_at_rest()).then(|| format!("{:?}: {:?}, {:?}", self.id, stations(), self.calls))

@@ -35,9 +35,9 @@ impl<B: Backend> Process<B> {
             Output::Detached(turn) => self.detached(env, now, index, turn),
             Output::Ended { .. } => {}
             Output::Run(action) => self.run(env, now, index, action),
-            Output::StartRenewal { lease, admission } => self.keeper.keep(lease, admission),
-            Output::RenewNow(owner) => self.keeper.hasten(now, owner),
-            Output::StopRenewal(owner) => self.keeper.forget(owner),
+            Output::StartRenewal { lease, admission } => self.keeper.start(lease, admission),
+            Output::RenewNow(owner) => self.keeper.renew_now(now, owner),
+            Output::StopRenewal(owner) => self.keeper.stop(owner),
             Output::EndSession => {
                 let heard = self.backend.end_session(env, now);
                 self.all_heard(now, heard);

@@ -10,7 +10,7 @@ const OWED_MAX: usize = 4;
 /// With how many a station of a semaphore asks for nothing new: each turn that ends adds one.
 const PERMITS_OWED_MAX: usize = 19;
 
-/// At a store without a queue, no new claim is sent while an unanswered claim may be under way.
+/// At a store without a queue, no new claim is sent while an unanswered claim may be in flight.
 pub(crate) fn check(ledger: &Ledger, now: Moment, action: &Action) -> Result<(), String> {
     let owed: Vec<_> = ledger.owed(now).collect();
     let of_locks = owed.iter().filter(|(owner, _)| !ledger.is_adopted(*owner)).count();

@@ -1,4 +1,4 @@
-//! The backend for one server, like the real one: its connections, what is under way on them, and what happens to that
+//! The backend for one server, like the real one: its connections, what is in flight on them, and what happens to that
 //! when one is cut.
 
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ pub(crate) struct Translator {
 pub(super) struct Pending {
     what: What,
     pub(super) ask: Ask,
-    /// The request that is under way, if what is asked for takes several.
+    /// The request that is in flight, if what is asked for takes several.
     pub(super) step: Option<Step>,
     pub(super) asked_at: Moment,
     pub(super) deadline: Moment,
@@ -97,7 +97,7 @@ impl Translator {
         let tag = self.next_tag();
         pending.sent_on = if let Line::Up(conn) = self.lanes[lane].line { Some(conn) } else { None };
         match pending.sent_on {
-            Some(conn) => env.ask(conn, tag, pending.under_way().clone()),
+            Some(conn) => env.ask(conn, tag, pending.in_flight().clone()),
             None if env.dice.chance(300) => {
                 env.fired(Fault::NotSent);
                 return failed(pending.what, &pending.ask, ErrorKind::Unreachable, Effect::None);

@@ -13,7 +13,7 @@ use crate::invariants::{Holding, Rule};
 use crate::world::World;
 
 /// How old the store's word that nobody waits may be for a reader to join a lease: 20 ms on any clock.
-const WORD_FOR: Duration = Duration::from_millis(21);
+const WANTED_FRESH_FOR: Duration = Duration::from_millis(21);
 
 impl<M: Model> World<One<M>> {
     /// Follows who waits at the store, and who is served.
@@ -59,8 +59,8 @@ impl<M: Model> World<One<M>> {
         for process in self.processes.values_mut() {
             let now = process.clock.read(env.now);
             for site in process.sites.iter_mut().filter(|site| site.station.is_idle() && !site.ledger.is_empty()) {
-                let (stored, under_way) = known.get_or_insert_with(|| (one.server.owners(), one.claims_under_way(env)));
-                let result = invariants::cancelled(&env.watch, site, stored, under_way, now);
+                let (stored, in_flight) = known.get_or_insert_with(|| (one.server.owners(), one.claims_in_flight(env)));
+                let result = invariants::cancelled(&env.watch, site, stored, in_flight, now);
                 env.watch.report(Rule::Cancelled, result);
             }
         }
@@ -72,7 +72,7 @@ impl<M: Model> World<One<M>> {
         let (now, at) = (self.env.now, clock.read(self.env.now));
         for (name, since) in self.env.watch.take_joined() {
             let waited_for = arrivals.waited_since(at, &name).map(|since| now.since(clock.when(since)));
-            let may_wait_for = now.since(since).max(WORD_FOR);
+            let may_wait_for = now.since(since).max(WANTED_FRESH_FOR);
             if let Some(waited_for) = waited_for.filter(|time| *time > may_wait_for) {
                 let what =
                     format!("a reader that came at {since:?} joined at {name}, where others wait for {waited_for:?}");

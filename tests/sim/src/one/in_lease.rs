@@ -62,8 +62,8 @@ impl Translator {
 }
 
 impl Pending {
-    /// What is under way.
-    pub(super) fn under_way(&self) -> &Ask {
+    /// What is in flight.
+    pub(super) fn in_flight(&self) -> &Ask {
         self.step.as_ref().map_or(&self.ask, |step| &step.ask)
     }
 }

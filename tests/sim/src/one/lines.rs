@@ -43,7 +43,7 @@ impl Translator {
         while let Some(tag) = lane.held_back.pop_front() {
             if let Some(pending) = self.pending.get_mut(&tag) {
                 pending.sent_on = Some(conn);
-                env.ask(conn, tag, pending.under_way().clone());
+                env.ask(conn, tag, pending.in_flight().clone());
             }
         }
         (index == 0 && lane.made > 1).then_some(Heard::Reconnected)

@@ -4,7 +4,7 @@ use lock_core::Moment;
 
 use super::words::{Ask, Say};
 
-/// A request that is under way for what a station has asked for.
+/// A request that is in flight for what a station has asked for.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) ask: Ask,

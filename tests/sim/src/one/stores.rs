@@ -80,7 +80,7 @@ impl<M: Model> One<M> {
     }
 
     /// The owners of claims that may still arrive, or arrived so late that nothing is known of them.
-    pub(super) fn claims_under_way(&self, env: &Env<Words>) -> BTreeSet<Owner> {
+    pub(super) fn claims_in_flight(&self, env: &Env<Words>) -> BTreeSet<Owner> {
         let waiting = match &self.service {
             Service::Frozen(backlog) => Some(backlog.iter().map(|(.., ask)| ask)),
             Service::Up | Service::Down(..) => None,
@@ -170,7 +170,7 @@ impl<M: Model> World<One<M>> {
 
     /// The store forgets what it knew, or some of it, and has these in line.
     pub(super) fn data_lost(&mut self, arrivals: Arrivals) {
-        let mut excused = self.stores.claims_under_way(&self.env);
+        let mut excused = self.stores.claims_in_flight(&self.env);
         excused.extend(self.stores.server.owners());
         self.stores.arrivals = arrivals;
         self.env.watch.data_lost(excused.into_iter());

@@ -19,7 +19,7 @@ pub(crate) enum Record {
     /// It was granted, and these nodes counted as having acknowledged it, according to what they ran. For some of them
     /// their own grant is known.
     Granted { lease: Lease, acknowledged: BTreeMap<NodeId, u64>, grants: BTreeMap<NodeId, FencingToken> },
-    /// It was not granted, and nothing of it is under way any more. These nodes answered its release.
+    /// It was not granted, and nothing of it is in flight any more. These nodes answered its release.
     Failed { name: LockName, owner: Owner, told: BTreeSet<NodeId> },
 }
 

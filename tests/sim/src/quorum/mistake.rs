@@ -31,7 +31,7 @@ pub enum Mistake {
     BlankIsOurs,
     /// A node that restarts with data from before a move counts, and is restored, while nodes that were moved answer.
     OutdatedIsOurs,
-    /// A release is sent while its claim is under way, and leaves no tombstone.
+    /// A release is sent while its claim is in flight, and leaves no tombstone.
     ReleaseAtOnce,
 }
 

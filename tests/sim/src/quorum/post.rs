@@ -32,7 +32,7 @@ enum Line {
     Up(ConnId),
 }
 
-/// Something under way to a node.
+/// Something in flight to a node.
 #[derive(Debug)]
 pub(super) struct Sent {
     pub(super) outgoing: Outgoing,

@@ -128,7 +128,7 @@ impl Terms {
         Self { blank_dwell: self.max_ttl.get(), ..self }
     }
 
-    /// Clocks that leap while requests are under way for long.
+    /// Clocks that leap while requests are in flight for long.
     fn with_wild_clocks(mut self) -> Self {
         self.troubles = vec![Trouble::SetForward, Trouble::SetForward, Trouble::Weather];
         self.op_timeout = Some(LONGEST_ASKED);

@@ -31,7 +31,7 @@ pub(super) struct Follower {
     mistake: Option<Mistake>,
 }
 
-/// What is under way at a sentinel.
+/// What is in flight at a sentinel.
 #[derive(Clone, Copy, Debug)]
 enum Look {
     At(Moment),

@@ -155,7 +155,7 @@ impl<'a> Real<'a> {
 
     fn fence(&mut self, lease: &Lease) -> (Moment, Say) {
         let (at, reply) = self.script(texts().look, &[lease.name.to_string()], &[]);
-        let [(value, _, _)]: [(Option<String>, i64, i64); 1] = redis::from_redis_value(reply).unwrap();
+        let [(value, _, _, _)]: [(Option<String>, i64, i64, Vec<Value>); 1] = redis::from_redis_value(reply).unwrap();
         let fenced = match value.as_deref().and_then(parsed) {
             Some((owner, tokens, _)) if owner == lease.owner && tokens == lease.tokens => Fenced::Acknowledged,
             Some((_, tokens, _)) if tokens.low() > lease.tokens.high() => Fenced::Higher(tokens.low()),

@@ -19,10 +19,10 @@ twins! {
         ],
         spared by ["fencing::tokens_rise_over_releases"];
     one_that_loses_a_refusal_among_many: LosesARefusal,
-        caught by ["exclusion::requests_under_way_together_have_their_own_answers"],
+        caught by ["exclusion::requests_in_flight_together_have_their_own_answers"],
         spared by ["exclusion::a_second_owner_is_refused", "exclusion::names_are_independent"];
     one_that_loses_a_release_among_many: LosesARelease,
-        caught by ["exclusion::requests_under_way_together_have_their_own_answers"],
+        caught by ["exclusion::requests_in_flight_together_have_their_own_answers"],
         spared by ["ownership::a_second_release_is_harmless", "exclusion::names_are_independent"];
     one_that_has_one_lock_for_all_names: Folds<AllNames>,
         caught by ["exclusion::names_are_independent"],

@@ -33,7 +33,7 @@ fn lost_reply(rig: &mut Rig) {
 fn who_detaches_holds_nothing_and_the_lease_is_neither_renewed_nor_released() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     let (hold, owner) = (rig.hold(), rig.owner());
-    assert_eq!(rig.detach(1), ["forget o1", "detached 1"]);
+    assert_eq!(rig.detach(1), ["stop renewal o1", "detached 1"]);
     assert!(hold.is_given_up() && rig.station.is_idle() && rig.station.next_wake().is_none());
     assert_eq!(rig.leave(1), none());
     let late = Input::Renewal { owner, asked_at: rig.now, answer: Ok(Renewed::NotHeld) };
@@ -44,7 +44,7 @@ fn who_detaches_holds_nothing_and_the_lease_is_neither_renewed_nor_released() {
 fn those_who_wait_behind_a_lease_that_is_detached_ask_the_store() {
     let mut rig = holding(told_in_order(), 7, 8, 1);
     let next = "run #2: acquire o2, above 7";
-    assert_eq!(rig.detach(1), ["forget o1", "detached 1", next]);
+    assert_eq!(rig.detach(1), ["stop renewal o1", "detached 1", next]);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_lease_that_others_hold_under_or_that_is_being_replaced_is_not_detached() {
     shared.grant(7, 7);
     assert_eq!(shared.detach(1), none());
     shared.leave(2);
-    assert_eq!(shared.detach(1), ["forget o1", "detached 1"]);
+    assert_eq!(shared.detach(1), ["stop renewal o1", "detached 1"]);
     let mut replaced = holding(told_in_order(), 7, 7, 0);
     replaced.replace(1, "60s");
     assert_eq!(replaced.detach(1), none());
@@ -73,11 +73,11 @@ fn a_hold_that_has_ended_is_lost_and_not_detached() {
 #[test]
 fn an_adopted_lease_is_renewed_and_released_like_any_other() {
     let mut rig = adopting();
-    let admitted = ["keep o1: 30000ms, asked 0ms ago", "admit 1: token 9, valid for 29698ms"];
+    let admitted = ["start renewal o1: 30000ms, asked 0ms ago", "admit 1: token 9, valid for 29698ms"];
     assert_eq!(rig.grant(9, 9), admitted);
     rig.pass(millis(10_000));
     rig.renewed(false);
-    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1"]);
+    assert_eq!(rig.leave(1), ["stop renewal o1", "run #2: release o1"]);
     assert_eq!(rig.release(Ok(Released::Released)), ["ended 1: released"]);
     assert!(rig.station.is_idle());
 }
@@ -90,7 +90,7 @@ fn a_claim_of_unknown_outcome_is_repeated_with_the_same_two_owners() {
         assert_eq!(rig.wake(), [CLAIM.replace("#1", &format!("#{number}"))]);
     }
     assert_eq!(rig.grant(9, 9)[1], "admit 1: token 9, valid for 29698ms");
-    let unsure = ["forget o1", "run #5: release o1, claim may be under way"];
+    let unsure = ["stop renewal o1", "run #5: release o1, claim may be in flight"];
     assert_eq!(rig.leave(1), unsure, "an earlier claim may still arrive");
 }
 
@@ -102,13 +102,13 @@ fn a_ticket_that_is_over_is_an_error_of_its_own() {
     let mut rig = adopting();
     lost_reply(&mut rig);
     rig.wake();
-    let over = ["refuse 1: the ticket is over", "run #3: release o1, claim may be under way"];
+    let over = ["refuse 1: the ticket is over", "run #3: release o1, claim may be in flight"];
     assert_eq!(rig.fail(ErrorKind::NotHeld, Effect::None), over);
 }
 
 #[test]
 fn a_waiter_that_gives_up_leaves_nothing_at_the_store() {
-    let release = "run #2: release o1, claim may be under way";
+    let release = "run #2: release o1, claim may be in flight";
     let mut rig = adopting();
     assert_eq!(rig.leave(1), none(), "the answer may come soon");
     assert_eq!(rig.wake(), [release]);
@@ -172,12 +172,12 @@ fn those_who_wait_keep_their_places_beside_an_adopted_lease() {
     rig.join(1);
     rig.queue();
     rig.adopt(join(2), 8);
-    assert_eq!(rig.grant(9, 9), ["keep o2: 30000ms, asked 0ms ago", "admit 2: token 9, valid for 29698ms"]);
+    assert_eq!(rig.grant(9, 9), ["start renewal o2: 30000ms, asked 0ms ago", "admit 2: token 9, valid for 29698ms"]);
     let refreshed = rig.wake();
     assert_eq!(refreshed, ["run #3: acquire o1"]);
     rig.queue();
     let left = rig.leave(2);
-    assert_eq!(left, ["forget o2", "run #4: release o2"], "it is not passed on here");
+    assert_eq!(left, ["stop renewal o2", "run #4: release o2"], "it is not passed on here");
     rig.about(3);
     assert_eq!(rig.hand_over(10, 10)[1], "admit 1: token 10, valid for 9898ms");
 }
@@ -191,9 +191,9 @@ fn readers_beside_an_adopted_lease_share_another_one() {
     assert_eq!(rig.read(2), [asks]);
     assert_eq!(rig.grant(10, 10)[1], "admit 2: token 10, valid for 29698ms");
     assert_eq!(rig.read(3), ["admit 3: token 10, valid for 29698ms"]);
-    assert_eq!(rig.leave(1), ["forget o1", "run #3: release o1"]);
+    assert_eq!(rig.leave(1), ["stop renewal o1", "run #3: release o1"]);
     assert_eq!(rig.leave(2), ["ended 2: released"]);
-    assert_eq!(rig.leave(3), ["forget o2", "run #4: release o2"]);
+    assert_eq!(rig.leave(3), ["stop renewal o2", "run #4: release o2"]);
 }
 
 /// The claims of both are at the store at the same time, so their answers may overtake each other.
@@ -312,8 +312,8 @@ fn permits_are_adopted_beside_others() {
     rig.grant_slots(9, [1]);
     rig.adopt(join(1), 9);
     assert_eq!(rig.grant_slots(10, [0])[1], "admit 1: token 10, valid for 29698ms");
-    assert_eq!(rig.detach(2), ["forget o1", "detached 2"]);
-    assert_eq!(rig.leave(1), ["forget o2", "run #3: release o2"]);
+    assert_eq!(rig.detach(2), ["stop renewal o1", "detached 2"]);
+    assert_eq!(rig.leave(1), ["stop renewal o2", "run #3: release o2"]);
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn a_reader_that_passes_others_does_not_join_an_adopted_lease() {
     rig.grant(10, 10);
     let passing = Join { fairness: Fairness::Barging, ..reader(3) };
     assert_eq!(rig.feed(Input::Join(passing)), ["admit 3: token 10, valid for 29698ms"]);
-    assert_eq!(rig.detach(1), ["forget o1", "detached 1"]);
+    assert_eq!(rig.detach(1), ["stop renewal o1", "detached 1"]);
 }
 
 /// Each may end in two releases, which are owed beside those of other leases.
@@ -391,8 +391,8 @@ fn a_writer_whose_lease_is_over_when_its_grant_comes_is_lost() {
     rig.adopt(reader(2), 11);
     rig.grant(12, 12);
     let outputs = rig.about(2).grant(10, 10);
-    let releases = ["#4: release o1", "#5: release o2"].map(|what| format!("run {what}, claim may be under way"));
-    assert_eq!(outputs, [&["lose 1: not held".to_owned(), "forget o1".to_owned()], &releases[..]].concat());
+    let releases = ["#4: release o1", "#5: release o2"].map(|what| format!("run {what}, claim may be in flight"));
+    assert_eq!(outputs, [&["lose 1: not held".to_owned(), "stop renewal o1".to_owned()], &releases[..]].concat());
     assert_eq!(rig.hold().ended(rig.now), None, "the reader goes on");
 }
 

@@ -9,7 +9,7 @@ fn failing(turn: u8) -> Join {
     Join { on_unavailable: OnUnavailable::Fail, ..join(turn) }
 }
 
-/// A rig with these waiters, whose first claim is under way.
+/// A rig with these waiters, whose first claim is in flight.
 fn asking(policy: Policy, waiters: &[Join]) -> Rig {
     let mut rig = waiters.first().map_or_else(|| Rig::new(policy), |first| Rig::with_mode(policy, first.terms.mode));
     waiters.iter().for_each(|waiter| _ = rig.feed(Input::Join(waiter.clone())));

@@ -57,7 +57,7 @@ fn a_reader_never_joins_an_adopted_lease() {
     rig.grant(10, 10);
     rig.want();
     assert_eq!(enter(&mut rig, barging(reader(3))), ["admit 3: token 10, valid for 29698ms"]);
-    assert_eq!(rig.detach(1), ["forget o1", "detached 1"]);
+    assert_eq!(rig.detach(1), ["stop renewal o1", "detached 1"]);
     let mut rig = reading();
     rig.adopt(reader(2), 8);
     rig.grant(9, 9);
@@ -81,7 +81,7 @@ fn a_grant_past_others_is_only_for_those_who_may_pass_them() {
     rig.read(2);
     enter(&mut rig, barging(reader(3)));
     let granted = [
-        "keep o1: 30000ms, asked 0ms ago",
+        "start renewal o1: 30000ms, asked 0ms ago",
         "admit 1: token 7, valid for 29698ms",
         "admit 3: token 7, valid for 29698ms",
         "run #2: acquire o2, shared, above 7",

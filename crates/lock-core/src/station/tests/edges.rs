@@ -3,7 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::super::{Input, Join};
+use super::super::few::Few;
+use super::super::{Event, Input, Join};
 use super::rig::{Rig, error, holding, join, millis, none, rig, somebody, told_in_order};
 use crate::{
     Answer, Effect, ErrorKind, Lease, LossReason, Patience, Policy, Released, RequestOrder, StoreEvent, Waiting,
@@ -98,7 +99,7 @@ fn the_holder_is_remembered_over_an_error() {
 fn a_release_is_not_repeated_after_the_end_of_the_lease() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     rig.leave(1);
-    // One second for the claim under way, then the ttl and its drift.
+    // One second for the claim in flight, then the ttl and its drift.
     let over = rig.now + millis(1_000 + 30_000 + 302);
     while rig.now < over {
         rig.release(Err(error(ErrorKind::Unreachable, Effect::None)));
@@ -108,7 +109,7 @@ fn a_release_is_not_repeated_after_the_end_of_the_lease() {
     assert!(rig.station.is_idle());
 }
 
-/// The next claim has to wait for a release, so waiters that do not wait are in line, too.
+/// The next claim has to wait for a release, so waiters that do not wait are in the queue, too.
 fn claim_after(joins: &[Join], leaving: &[u8]) -> String {
     let mut rig = holding(unordered(), 7, 7, 0);
     rig.leave(1);
@@ -187,4 +188,18 @@ fn the_hold_of_a_turn_that_the_station_drops_is_lost_unless_it_has_ended() {
         rig.grant(9, 9);
     };
     assert_eq!(kept(replace), (None, true), "it went on under another one, which is lost");
+}
+
+/// A panic may have come while the lease was taken out of the station.
+#[test]
+fn a_hold_whose_lease_is_not_there_any_more_is_reported_as_lost() {
+    let mut rig = rig();
+    rig.station.observed = Some(Box::default());
+    rig.join(1);
+    rig.grant(7, 7);
+    rig.station.take_events();
+    rig.station.leases = Few::default();
+    rig.station.break_off();
+    let events = rig.station.take_events();
+    assert!(matches!(events.as_slice(), [(None, Event::Lost { reason: LossReason::Closed, .. })]), "{events:?}");
 }

@@ -13,7 +13,7 @@ fn lost() -> crate::BackendError {
 #[test]
 fn a_kept_lock_is_not_passed_on_to_local_waiters() {
     let mut rig = holding(told_in_order(), 7, 8, 1);
-    let asked = ["forget o1", "run #2: release o1, keep for 60000ms", "run #3: acquire o2, above 7"];
+    let asked = ["stop renewal o1", "run #2: release o1, keep for 60000ms", "run #3: acquire o2, above 7"];
     assert_eq!(rig.leave_and_keep(1), asked);
     assert_eq!(rig.release(Ok(Released::Released)), ["ended 1: released"]);
 }
@@ -52,11 +52,11 @@ fn a_waiter_that_leaves_keeps_nothing() {
 fn the_end_of_a_lost_hold_keeps_nothing() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     rig.pass(Duration::from_secs(30));
-    let lost = ["lose 1: expired", "forget o1", "run #2: release o1"];
+    let lost = ["lose 1: expired", "stop renewal o1", "run #2: release o1"];
     assert_eq!(rig.leave_and_keep(1), lost);
 }
 
-/// The next in line gets a hint, asks, learns how long the lock is kept, and asks again at the end of that time.
+/// The next waiter gets a hint, asks, learns how long the lock is kept, and asks again at the end of that time.
 #[test]
 fn the_head_of_the_queue_asks_once_the_lock_is_no_longer_kept() {
     let mut rig = Rig::new(told_in_order());
@@ -99,11 +99,11 @@ fn a_turn_that_was_long_enough_is_passed_on_and_the_next_one_keeps_nothing() {
     keep_at_least(&mut rig, 1, millis(500));
     rig.pass(millis(500));
     assert_eq!(rig.leave(1), ["ended 1: released", "admit 2: token 8, valid for 29198ms"]);
-    assert_eq!(rig.leave(2), ["forget o1", "run #2: release o1"]);
+    assert_eq!(rig.leave(2), ["stop renewal o1", "run #2: release o1"]);
 }
 
 #[test]
-fn the_last_word_on_keeping_counts() {
+fn the_last_call_on_keeping_counts() {
     let mut rig = holding(told_in_order(), 7, 8, 1);
     keep_at_least(&mut rig, 1, millis(5_000));
     keep_at_least(&mut rig, 1, Duration::ZERO);

@@ -56,7 +56,7 @@ fn a_pushed_grant_for_an_abandoned_claim_is_released() {
     let mut rig = rig();
     rig.join(1);
     rig.leave(1);
-    assert_eq!(rig.hand_over(9, 9), ["run #2: release o1, claim may be under way"]);
+    assert_eq!(rig.hand_over(9, 9), ["run #2: release o1, claim may be in flight"]);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_grant_with_another_ttl_is_refused_and_not_asked_for_again() {
     let mut rig = rig();
     rig.join(1);
     let lease = Lease { terms: Terms::exclusive(ttl("20s")), ..rig.lease(7, 7) };
-    let refused = ["refuse 1: error Protocol, effect Unknown", "run #2: release o1, claim may be under way"];
+    let refused = ["refuse 1: error Protocol, effect Unknown", "run #2: release o1, claim may be in flight"];
     assert_eq!(rig.answer(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(20), wanted: false })), refused);
 }
 
@@ -208,7 +208,7 @@ fn a_hold_whose_guard_has_seen_its_end_is_not_renewed() {
     rig.grant(7, 7);
     let hold = rig.hold();
     assert!(hold.check(hold.valid_until()).is_err());
-    let lost = ["lose 1: expired", "forget o1", "run #2: release o1"];
+    let lost = ["lose 1: expired", "stop renewal o1", "run #2: release o1"];
     assert_eq!(rig.feed(Input::Tick), none(), "the station's clock says that it still holds");
     rig.pass(millis(1));
     assert_eq!(rig.renewed(false), lost);

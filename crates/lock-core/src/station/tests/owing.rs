@@ -31,7 +31,7 @@ fn impatient(turn: u8) -> Input {
 struct Hung {
     station: Station,
     now: Moment,
-    under_way: Vec<(Moment, ActionId, Request)>,
+    in_flight: Vec<(Moment, ActionId, Request)>,
     claims: u32,
     releases: u32,
     refused: Vec<(Moment, TurnId, Refusal)>,
@@ -40,8 +40,8 @@ struct Hung {
 impl Hung {
     fn new(policy: Policy) -> Self {
         let station = Station::new("a".parse().unwrap(), NameKind::Lock, policy, Owners::new(SECRET));
-        let (under_way, refused) = (Vec::new(), Vec::new());
-        Self { station, now: Moment::from_nanos(1_000_000_000_000), under_way, claims: 0, releases: 0, refused }
+        let (in_flight, refused) = (Vec::new(), Vec::new());
+        Self { station, now: Moment::from_nanos(1_000_000_000_000), in_flight, claims: 0, releases: 0, refused }
     }
 
     fn feed(&mut self, input: Input) {
@@ -52,7 +52,7 @@ impl Hung {
                         Request::Acquire(_) => self.claims += 1,
                         Request::Release(_) => self.releases += 1,
                     }
-                    self.under_way.push((self.now + action.within, action.id, action.request));
+                    self.in_flight.push((self.now + action.within, action.id, action.request));
                 }
                 Output::Refuse { turn, refusal } => self.refused.push((self.now, turn, refusal)),
                 Output::Ended { .. } => {}
@@ -74,15 +74,15 @@ impl Hung {
     fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         loop {
-            let answers = self.under_way.iter().map(|(at, ..)| *at).min();
+            let answers = self.in_flight.iter().map(|(at, ..)| *at).min();
             let Some(next) = answers.into_iter().chain(self.station.next_wake()).min().filter(|next| *next <= end)
             else {
                 break;
             };
             self.now = self.now.max(next);
-            match self.under_way.iter().position(|(at, ..)| *at <= self.now) {
+            match self.in_flight.iter().position(|(at, ..)| *at <= self.now) {
                 Some(index) => {
-                    let (_, id, request) = self.under_way.remove(index);
+                    let (_, id, request) = self.in_flight.remove(index);
                     let error = error(ErrorKind::Timeout, Effect::Unknown);
                     let reply = match request {
                         Request::Acquire(_) => Reply::Acquire(Err(error)),
@@ -155,7 +155,7 @@ fn a_wait_at_a_hung_store_ends_on_time_and_says_why() {
 fn without_a_queue_the_next_claim_waits_until_an_unanswered_one_is_released() {
     let mut rig = Rig::new(polled());
     rig.join(1);
-    let given_up = ["run #2: release o1, claim may be under way"];
+    let given_up = ["run #2: release o1, claim may be in flight"];
     assert_eq!(rig.fail(ErrorKind::Timeout, Effect::Unknown), given_up);
     rig.pass(millis(900));
     assert_eq!(rig.feed(Input::Tick), none(), "the release is not answered");
@@ -195,7 +195,7 @@ fn a_join_at_once_repeats_the_release_that_delays_it() {
     }
     rig.release(Err(error(ErrorKind::Timeout, Effect::Unknown)));
     assert!(rig.station.next_wake().unwrap().since(rig.now) > Duration::from_secs(2), "nobody waits for it");
-    assert_eq!(rig.feed(impatient(2)), ["run #11: release o1, claim may be under way"]);
+    assert_eq!(rig.feed(impatient(2)), ["run #11: release o1, claim may be in flight"]);
     let next = ["run #12: acquire o2, no place"];
     assert_eq!(rig.release(Ok(Released::NotHeld)), next);
 }
@@ -244,7 +244,7 @@ fn with_four_unanswered_releases_no_claim_is_sent_until_one_is_answered() {
     rig.feed(Input::Join(Join { patience: Patience::within(rig.now, millis(10)), ..join(6) }));
     rig.pass(millis(10));
     assert_eq!(rig.feed(Input::Tick), ["refuse 6: error Timeout, effect Unknown"]);
-    assert_eq!(rig.feed(impatient(7)), none(), "all four are under way");
+    assert_eq!(rig.feed(impatient(7)), none(), "all four are in flight");
     // A waiter that does not wait gets the first failure; the others stay.
     let failed = rig.release(Err(error(ErrorKind::Unreachable, Effect::None)));
     assert_eq!(failed, ["refuse 7: error Unreachable, effect None"]);
@@ -279,7 +279,7 @@ fn at_a_store_with_a_queue_the_owner_is_kept_after_an_unknown_outcome() {
             assert_eq!(rig.wake(), [again]);
         }
         rig.grant(7, 7);
-        let gone = ["forget o1", "run #10: release o1, claim may be under way"];
+        let gone = ["stop renewal o1", "run #10: release o1, claim may be in flight"];
         assert_eq!(rig.leave(1), gone, "one release for all of them");
     }
 }
@@ -290,7 +290,7 @@ fn a_release_reports_the_unanswered_claims_of_its_own_owner() {
     rig.join(1);
     let id = rig.claim_id();
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
-    assert_eq!(rig.leave(1), ["run #2: release o1, claim may be under way"]);
+    assert_eq!(rig.leave(1), ["run #2: release o1, claim may be in flight"]);
     let pending = rig.station.releases.0.first().map(|pending| &pending.request);
     assert!(pending.is_some_and(|it| it.certainty == Certainty::Unknown && words::owner(it.owner) == "o1"));
     assert_eq!(rig.claim_id(), id);

@@ -64,7 +64,7 @@ enum Step {
     Miss { pick: usize },
     /// A hint for no reason.
     Hint { client: usize, event: StoreEvent },
-    /// Everything under way arrives, a few times over, in the order in which it was sent.
+    /// Everything in flight arrives, a few times over, in the order in which it was sent.
     Flow { rounds: usize },
     /// A client tries again and again, and the store does not answer.
     Silence { client: usize, tries: usize },
@@ -166,7 +166,7 @@ impl World {
                 }
             }
             Step::Adopt { client, pick, wait, max_hold } => self.play_adopt(client, pick, wait, max_hold),
-            Step::Carry { pick } => _ = self.pick(pick, under_way).map(|index| self.carry(index)),
+            Step::Carry { pick } => _ = self.pick(pick, in_flight).map(|index| self.carry(index)),
             Step::Answer { pick } => _ = self.pick(pick, answered).map(|index| self.answer(index)),
             Step::Fail { pick } => {
                 _ = self.pick(pick, |way| matches!(way, Way::There)).map(|index| self.fail(index));
@@ -258,7 +258,7 @@ impl World {
 
     fn flow(&mut self, rounds: usize) {
         for _ in 0..rounds {
-            while let Some(index) = self.net.iter().position(|letter| under_way(&letter.way)) {
+            while let Some(index) = self.net.iter().position(|letter| in_flight(&letter.way)) {
                 self.carry(index);
             }
             for (client, event) in std::mem::take(&mut self.store.news) {
@@ -297,7 +297,7 @@ impl World {
     }
 }
 
-fn under_way(way: &Way) -> bool {
+fn in_flight(way: &Way) -> bool {
     matches!(way, Way::There | Way::Ghost)
 }
 
@@ -386,7 +386,7 @@ fn late_events_about_an_ended_lease_admit_nobody() {
 }
 
 /// Readers of one client overlap all the time. When a writer elsewhere has its place in the store's queue, those who read finish
-/// their work, and nobody joins them for longer than the store's word counts.
+/// their work, and nobody joins them for longer than the store's answer counts.
 #[test]
 fn overlapping_readers_let_a_writer_elsewhere_in_within_one_generation() {
     const WORK: Duration = Duration::from_millis(10);

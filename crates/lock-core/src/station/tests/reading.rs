@@ -1,4 +1,4 @@
-//! Readers of one lease, the store's word about others that wait, and what happens when they race.
+//! Readers of one lease, the store's answers about waiters elsewhere, and what happens when they race.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn impatient(reader: Join) -> Input {
 }
 
 /// The same a while later, and another reader has come.
-fn asking_for_word() -> Rig {
+fn refreshing() -> Rig {
     let mut rig = reading();
     rig.pass(millis(20));
     assert_eq!(rig.read(2), ["renew o1"]);
@@ -36,7 +36,7 @@ fn readers_share_a_lease_and_the_last_one_releases_it() {
     rig.pass(millis(19));
     assert_eq!(rig.read(2), ["admit 2: token 7, valid for 29679ms"]);
     assert_eq!(rig.leave(1), ["ended 1: released"]);
-    assert_eq!(rig.leave(2), ["forget o1", "run #2: release o1"]);
+    assert_eq!(rig.leave(2), ["stop renewal o1", "run #2: release o1"]);
     assert_eq!(rig.release(Ok(Released::Released)), ["ended 2: released"]);
     assert!(rig.station.is_idle());
 }
@@ -49,7 +49,7 @@ fn one_grant_is_for_all_readers_up_to_the_first_writer() {
     rig.join(3);
     rig.read(4);
     let granted = [
-        "keep o1: 30000ms, asked 0ms ago",
+        "start renewal o1: 30000ms, asked 0ms ago",
         "admit 1: token 7, valid for 29698ms",
         "admit 2: token 7, valid for 29698ms",
         "run #2: acquire o2, above 7",
@@ -58,8 +58,8 @@ fn one_grant_is_for_all_readers_up_to_the_first_writer() {
 }
 
 #[test]
-fn an_old_word_is_refreshed_once_for_all_who_wait_for_it() {
-    let mut rig = asking_for_word();
+fn an_old_answer_is_refreshed_once_for_all_readers() {
+    let mut rig = refreshing();
     assert_eq!(rig.read(3), none());
     rig.pass(millis(1));
     let admitted = ["admit 2: token 7, valid for 29698ms", "admit 3: token 7, valid for 29698ms"];
@@ -70,10 +70,10 @@ fn an_old_word_is_refreshed_once_for_all_who_wait_for_it() {
     assert_eq!(rig.read(5), ["renew o1"]);
 }
 
-/// The word is older than 20 ms when it arrives. It still counts for those who had come before it was asked for.
+/// The answer is older than 20 ms when it arrives. It still counts for readers that had come before it was asked for.
 #[test]
 fn a_slow_answer_admits_those_who_had_come_before() {
-    let mut rig = asking_for_word();
+    let mut rig = refreshing();
     let asked_at = rig.now;
     rig.pass(millis(50));
     assert_eq!(rig.read(3), none());
@@ -84,8 +84,8 @@ fn a_slow_answer_admits_those_who_had_come_before() {
 
 /// A renewal that was sent before it was asked for says nothing to those who came later.
 #[test]
-fn an_answer_to_an_earlier_renewal_is_not_the_word_that_was_asked_for() {
-    let mut rig = asking_for_word();
+fn an_answer_to_an_earlier_renewal_is_not_the_refresh() {
+    let mut rig = refreshing();
     let renewed = Renewed::Renewed { valid_for: Duration::from_secs(30), wanted: false };
     let before = crate::Moment::from_nanos(rig.now.as_nanos() - 20_000_000);
     assert_eq!(rig.renewal(before, Ok(renewed)), none());
@@ -95,16 +95,16 @@ fn an_answer_to_an_earlier_renewal_is_not_the_word_that_was_asked_for() {
 
 #[test]
 fn if_others_wait_readers_ask_for_a_lease_behind_them() {
-    let mut rig = asking_for_word();
+    let mut rig = refreshing();
     rig.feed(impatient(reader(3)));
     let wanted = ["refuse 3: busy, held under token 7", "run #2: acquire o2, shared, above 7"];
     assert_eq!(rig.renewed(true), wanted);
     assert_eq!(rig.queue_after(8), none());
     rig.pass(millis(50));
     assert_eq!(rig.read(4), none(), "it has a place there already");
-    assert_eq!(rig.leave(1), ["forget o1", "run #3: release o1"]);
+    assert_eq!(rig.leave(1), ["stop renewal o1", "run #3: release o1"]);
     let admitted = [
-        "keep o2: 10000ms, asked 50ms ago",
+        "start renewal o2: 10000ms, asked 50ms ago",
         "admit 2: token 9, valid for 9848ms",
         "admit 4: token 9, valid for 9848ms",
     ];
@@ -112,7 +112,7 @@ fn if_others_wait_readers_ask_for_a_lease_behind_them() {
 }
 
 #[test]
-fn while_a_reader_has_a_place_only_those_who_do_not_wait_ask_for_the_word() {
+fn while_a_reader_has_a_place_only_readers_that_do_not_wait_refresh() {
     let mut rig = reading();
     rig.want();
     rig.read(2);
@@ -125,7 +125,7 @@ fn while_a_reader_has_a_place_only_those_who_do_not_wait_ask_for_the_word() {
     rig.read(2);
     rig.leave(2);
     rig.pass(millis(50));
-    assert_eq!(rig.feed(impatient(reader(3))), ["renew o1"], "the claim under way is for nobody else");
+    assert_eq!(rig.feed(impatient(reader(3))), ["renew o1"], "the claim in flight is for nobody else");
 }
 
 /// The writer before them has given up, so the lease that is held is still good.
@@ -149,9 +149,9 @@ fn a_writer_asks_beside_the_readers_and_is_not_passed() {
     rig.queue_after(8);
     assert_eq!(rig.read(3), none());
     assert_eq!(rig.feed(impatient(reader(4))), ["refuse 4: busy, held under token 7"]);
-    assert_eq!(rig.leave(1), ["forget o1", "run #3: release o1"]);
+    assert_eq!(rig.leave(1), ["stop renewal o1", "run #3: release o1"]);
     assert_eq!(rig.hand_over(9, 9)[1], "admit 2: token 9, valid for 9898ms");
-    let next = ["forget o2", "run #4: release o2", "run #5: acquire o3, shared, above 9"];
+    let next = ["stop renewal o2", "run #4: release o2", "run #5: acquire o3, shared, above 9"];
     assert_eq!(rig.leave(2), next);
 }
 
@@ -167,7 +167,7 @@ fn readers_behind_a_writer_that_gives_up_join() {
 
 #[test]
 fn a_reader_behind_a_writer_that_does_not_wait_joins() {
-    let mut rig = asking_for_word();
+    let mut rig = refreshing();
     rig.feed(impatient(join(3)));
     rig.read(4);
     let told = ["admit 2: token 7, valid for 29698ms", "refuse 3: busy, held under token 7"];
@@ -186,22 +186,22 @@ fn a_writer_asks_when_the_readers_here_are_done_if_the_store_does_not_tell_it() 
     rig.grant(7, 7);
     rig.join(2);
     rig.queue_after(8);
-    let released = ["forget o1", "run #3: release o1", "run #4: acquire o2, above 7"];
+    let released = ["stop renewal o1", "run #3: release o1", "run #4: acquire o2, above 7"];
     assert_eq!(rig.leave(1), released);
 }
 
 #[test]
-fn the_last_reader_releases_although_others_wait_for_the_word() {
-    let mut rig = asking_for_word();
-    let next = ["forget o1", "run #2: release o1", "run #3: acquire o2, shared, above 7"];
+fn the_last_reader_releases_although_others_wait_for_a_refresh() {
+    let mut rig = refreshing();
+    let next = ["stop renewal o1", "run #2: release o1", "run #3: acquire o2, shared, above 7"];
     assert_eq!(rig.leave(1), next);
-    let admitted = ["keep o2: 30000ms, asked 0ms ago", "admit 2: token 8, valid for 29698ms"];
+    let admitted = ["start renewal o2: 30000ms, asked 0ms ago", "admit 2: token 8, valid for 29698ms"];
     assert_eq!(rig.grant(8, 8), admitted);
 }
 
 #[test]
-fn the_word_of_the_lease_before_admits_nobody() {
-    let mut rig = asking_for_word();
+fn the_answer_for_the_lease_before_admits_nobody() {
+    let mut rig = refreshing();
     let before = rig.owner();
     rig.leave(1);
     let answer = Ok(Renewed::Renewed { valid_for: Duration::from_secs(30), wanted: false });
@@ -209,8 +209,8 @@ fn the_word_of_the_lease_before_admits_nobody() {
 }
 
 #[test]
-fn a_writer_elsewhere_that_comes_while_the_word_is_asked_for_is_not_passed() {
-    let mut rig = asking_for_word();
+fn a_writer_elsewhere_that_comes_during_a_refresh_is_not_passed() {
+    let mut rig = refreshing();
     rig.pass(millis(1));
     let asked = ["run #2: acquire o2, shared, above 7"];
     assert_eq!(rig.want(), asked);
@@ -220,21 +220,21 @@ fn a_writer_elsewhere_that_comes_while_the_word_is_asked_for_is_not_passed() {
 }
 
 #[test]
-fn a_lease_that_is_lost_while_readers_wait_for_the_word_is_asked_for_again() {
-    let mut rig = asking_for_word();
-    let lost = ["lose 1: not held", "forget o1", "run #2: release o1", "run #3: acquire o2, shared, above 7"];
+fn a_lease_that_is_lost_while_readers_wait_for_a_refresh_is_asked_for_again() {
+    let mut rig = refreshing();
+    let lost = ["lose 1: not held", "stop renewal o1", "run #2: release o1", "run #3: acquire o2, shared, above 7"];
     assert_eq!(rig.renewal(rig.now, Ok(Renewed::NotHeld)), lost);
 }
 
 /// The keeper tries again by itself.
 #[test]
-fn a_word_that_fails_to_come_is_reported_as_the_failure_of_the_store() {
+fn a_refresh_that_fails_is_reported_as_the_failure_of_the_store() {
     let failed = error(ErrorKind::Unreachable, Effect::None);
     for answer in [Err(failed.clone()), Ok(Renewed::Unsure(failed))] {
-        let mut rig = asking_for_word();
+        let mut rig = refreshing();
         assert_eq!(rig.feed(impatient(reader(3))), none());
         assert_eq!(rig.renewal(rig.now, answer), ["refuse 3: error Unreachable, effect None"]);
-        assert_eq!(rig.station.trouble().map(crate::BackendError::kind), Some(ErrorKind::Unreachable));
+        assert_eq!(rig.station.last_error().map(crate::BackendError::kind), Some(ErrorKind::Unreachable));
     }
     let mut rig = reading();
     rig.pass(millis(20));
@@ -248,20 +248,20 @@ fn each_reader_has_its_own_max_hold_and_a_lost_lease_ends_all_turns() {
     rig.feed(Input::Join(Join { max_hold: Some(millis(100)), ..reader(2) }));
     rig.read(3);
     assert_eq!(rig.wake(), ["lose 2: max_hold"]);
-    let lost = ["lose 1: not held", "lose 3: not held", "forget o1"];
+    let lost = ["lose 1: not held", "lose 3: not held", "stop renewal o1"];
     assert_eq!(rig.renewal(rig.now, Ok(Renewed::NotHeld))[..3], lost);
 }
 
-/// The store has ended the readers' lease without a word to them.
+/// The store has ended the readers' lease without telling them.
 #[test]
 fn an_exclusive_grant_ends_the_turns_of_readers_here() {
     let mut rig = reading();
     rig.join(2);
     let granted = [
         "lose 1: not held",
-        "forget o1",
+        "stop renewal o1",
         "run #3: release o1",
-        "keep o2: 30000ms, asked 0ms ago",
+        "start renewal o2: 30000ms, asked 0ms ago",
         "admit 2: token 8, valid for 29698ms",
     ];
     assert_eq!(rig.grant(8, 8), granted);
@@ -270,11 +270,11 @@ fn an_exclusive_grant_ends_the_turns_of_readers_here() {
 #[test]
 fn a_shared_lease_is_not_kept() {
     let mut rig = reading();
-    assert_eq!(rig.leave_and_keep(1), ["forget o1", "run #2: release o1"]);
+    assert_eq!(rig.leave_and_keep(1), ["stop renewal o1", "run #2: release o1"]);
 }
 
 #[test]
-fn a_writer_goes_on_as_a_reader_and_readers_in_line_join_it() {
+fn a_writer_goes_on_as_a_reader_and_waiting_readers_join_it() {
     let mut rig = rig();
     rig.join(1);
     rig.grant(7, 7);
@@ -282,8 +282,8 @@ fn a_writer_goes_on_as_a_reader_and_readers_in_line_join_it() {
     let claim = ["run #2: acquire o2 in place of o1, shared, above 7, no place"];
     assert_eq!(rig.downgrade(1), claim);
     let granted = [
-        "forget o1",
-        "keep o2: 30000ms, asked 0ms ago",
+        "stop renewal o1",
+        "start renewal o2: 30000ms, asked 0ms ago",
         "replaced 1: token 8, valid for 29698ms",
         "admit 2: token 8, valid for 29698ms",
     ];
@@ -312,9 +312,10 @@ fn the_only_reader_goes_on_as_the_writer() {
     let claim = ["run #2: acquire o2 in place of o1, above 7, no place"];
     assert_eq!(rig.upgrade(1), claim);
     assert_eq!(rig.read(2), none(), "the lease may be exclusive by now");
-    let granted = ["forget o1", "keep o2: 30000ms, asked 0ms ago", "replaced 1: token 8, valid for 29698ms"];
+    let granted =
+        ["stop renewal o1", "start renewal o2: 30000ms, asked 0ms ago", "replaced 1: token 8, valid for 29698ms"];
     assert_eq!(rig.grant(8, 8), granted);
-    assert_eq!(rig.state(), "Held by 1 as o2, token 8, for 29698ms; line: 2");
+    assert_eq!(rig.state(), "Held by 1 as o2, token 8, for 29698ms; queue: 2");
 }
 
 /// Another reader of this process was queued, as others waited, and they gave up.
@@ -370,14 +371,14 @@ fn an_upgrade_is_not_refused_while_an_unanswered_try_may_arrive() {
 }
 
 #[test]
-fn a_writer_in_line_leaves_the_queue_when_a_reader_here_goes_on_as_the_writer() {
+fn a_waiting_writer_leaves_the_queue_when_a_reader_here_goes_on_as_the_writer() {
     let mut rig = reading();
     rig.join(2);
     rig.queue_after(8);
     rig.upgrade(1);
     let granted = rig.grant(8, 8);
     assert!(granted.contains(&"run #4: release o2".to_owned()), "{granted:?}");
-    assert_eq!(rig.state(), "Held by 1 as o3, token 8, for 29698ms; line: 2; releasing o2, #4");
+    assert_eq!(rig.state(), "Held by 1 as o3, token 8, for 29698ms; queue: 2; releasing o2, #4");
 }
 
 #[test]
@@ -412,7 +413,7 @@ fn beside_readers_nothing_is_asked_while_three_releases_are_pending() {
 }
 
 #[test]
-fn a_release_that_fails_does_not_reject_a_reader_that_waits_for_the_word() {
+fn a_release_that_fails_does_not_reject_a_reader_that_waits_for_a_refresh() {
     let mut rig = rig();
     for turn in 2..5 {
         rig.feed(impatient(join(turn)));

@@ -6,7 +6,7 @@ use super::super::{Input, Join};
 use super::rig::{Rig, all_modes, error, holding, join, millis, none, somebody, told_in_order};
 use crate::{Answer, BackendError, Effect, ErrorKind, Mode, Note, Patience, Released, Renewed, Terms};
 
-/// `o1` holds under token 7, and a replacement for one minute is under way as `o2`.
+/// `o1` holds under token 7, and a replacement for one minute is in flight as `o2`.
 fn replacing() -> Rig {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     let claim = "run #2: acquire o2 in place of o1, ttl 1m, above 7, no place";
@@ -25,9 +25,10 @@ fn renewed() -> Result<Renewed, BackendError> {
 #[test]
 fn the_turn_goes_on_under_the_new_lease() {
     let mut rig = replacing();
-    let granted = ["forget o1", "keep o2: 60000ms, asked 0ms ago", "replaced 1: token 8, valid for 59398ms"];
+    let granted =
+        ["stop renewal o1", "start renewal o2: 60000ms, asked 0ms ago", "replaced 1: token 8, valid for 59398ms"];
     assert_eq!(rig.grant(8, 8), granted);
-    assert_eq!(rig.leave(1), ["forget o2", "run #3: release o2"]);
+    assert_eq!(rig.leave(1), ["stop renewal o2", "run #3: release o2"]);
     assert_eq!(rig.release(Ok(Released::Released)), ["ended 1: released"]);
 }
 
@@ -66,7 +67,7 @@ fn a_replacement_of_unknown_outcome_is_repeated_with_the_same_owners() {
         assert_eq!(rig.wake(), [again]);
     }
     assert_eq!(rig.grant(8, 8)[2], "replaced 1: token 8, valid for 59398ms");
-    let unsure = ["forget o2", "run #6: release o2, claim may be under way"];
+    let unsure = ["stop renewal o2", "run #6: release o2, claim may be in flight"];
     assert_eq!(rig.leave(1), unsure, "an earlier claim may still arrive");
 }
 
@@ -104,7 +105,7 @@ fn both_owners_are_released_once_the_hold_has_ended() {
     }
     rig.now = rig.hold().valid_until();
     let ended = rig.feed(Input::Tick).join("; ");
-    for part in ["lose 1: expired", "release o1, claim may be under way", "release o2, claim may be under way"] {
+    for part in ["lose 1: expired", "release o1, claim may be in flight", "release o2, claim may be in flight"] {
         assert!(ended.contains(part), "{ended}");
     }
 }
@@ -115,7 +116,7 @@ fn a_holder_that_leaves_during_the_replacement_counts_as_holding_until_then() {
     let mut rig = replacing();
     lost_reply(&mut rig);
     let both =
-        ["forget o1", "run #3: release o1, claim may be under way", "run #4: release o2, claim may be under way"];
+        ["stop renewal o1", "run #3: release o1, claim may be in flight", "run #4: release o2, claim may be in flight"];
     assert_eq!(rig.leave(1), both);
     assert_eq!(rig.release(Ok(Released::NotHeld)), ["ended 1: released"]);
 }
@@ -170,7 +171,7 @@ fn an_error_without_effect_is_final_once_the_old_lease_was_renewed_after_any_ear
 fn an_error_without_effect_is_reported_at_once() {
     let mut rig = replacing();
     assert_eq!(rig.fail(ErrorKind::Unreachable, Effect::None), ["replaced 1: error Unreachable, effect None"]);
-    assert_eq!(rig.leave(1), ["forget o1", "run #3: release o1"]);
+    assert_eq!(rig.leave(1), ["stop renewal o1", "run #3: release o1"]);
 }
 
 #[test]
@@ -189,7 +190,7 @@ fn nothing_is_sent_to_a_store_that_cannot_replace_leases() {
     policy.store.abilities = &[];
     let mut rig = holding(policy, 7, 7, 0);
     assert_eq!(rig.replace(1, "60s"), ["replaced 1: error Unsupported, effect None"]);
-    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1"]);
+    assert_eq!(rig.leave(1), ["stop renewal o1", "run #2: release o1"]);
 }
 
 /// A replacement may leave two releases, and at most four are allowed.

@@ -16,10 +16,10 @@ fn a_lock_is_acquired_and_released() {
     assert_eq!(rig.join(1), ["run #1: acquire o1"]);
     rig.pass(millis(5));
     // 30 s from the request, minus 1 % and 2 ms.
-    let admission = ["keep o1: 30000ms, asked 5ms ago", "admit 1: token 7, valid for 29693ms"];
+    let admission = ["start renewal o1: 30000ms, asked 5ms ago", "admit 1: token 7, valid for 29693ms"];
     assert_eq!(rig.grant(7, 7), admission);
     assert!(!rig.station.is_idle());
-    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1"]);
+    assert_eq!(rig.leave(1), ["stop renewal o1", "run #2: release o1"]);
     assert_eq!(rig.release(Ok(Released::Released)), ["ended 1: released"]);
     assert!(rig.station.is_idle());
     assert_eq!(rig.station.next_wake(), None);
@@ -39,13 +39,13 @@ fn a_lease_that_a_majority_denies_is_not_released() {
     several.store = several.store.with_several_copies();
     for (policy, released) in [(several, None), (told_in_order(), Some("run #2: release o1"))] {
         let mut rig = holding(policy, 7, 7, 0);
-        let lost: Vec<_> = ["lose 1: not held", "forget o1"].into_iter().chain(released).collect();
+        let lost: Vec<_> = ["lose 1: not held", "stop renewal o1"].into_iter().chain(released).collect();
         assert_eq!(rig.renewal(rig.now, Ok(Renewed::NotHeld)), lost);
         assert_eq!(rig.leave(1), none());
         // One that was held to its end is released: its work had to end before.
         let mut rig = holding(policy, 7, 7, 0);
         rig.pass(rig.station.next_wake().unwrap().since(rig.now));
-        assert_eq!(rig.wake(), ["lose 1: expired", "forget o1", "run #2: release o1"]);
+        assert_eq!(rig.wake(), ["lose 1: expired", "stop renewal o1", "run #2: release o1"]);
     }
 }
 
@@ -56,7 +56,7 @@ fn a_stale_grant_is_asked_for_again_under_the_same_owner() {
     rig.pass(Duration::from_secs(20));
     assert_eq!(rig.grant(7, 7), none());
     assert_eq!(rig.wake(), ["run #2: acquire o1"]);
-    assert_eq!(rig.grant(7, 7), ["keep o1: 30000ms, asked 0ms ago", "admit 1: token 7, valid for 29698ms"]);
+    assert_eq!(rig.grant(7, 7), ["start renewal o1: 30000ms, asked 0ms ago", "admit 1: token 7, valid for 29698ms"]);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn the_end_of_the_lease_comes_before_a_renewal_at_the_same_instant() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     let end = rig.station.next_wake().unwrap();
     rig.pass(end.since(rig.now));
-    let lost = ["lose 1: expired", "forget o1", "run #2: release o1"];
+    let lost = ["lose 1: expired", "stop renewal o1", "run #2: release o1"];
     assert_eq!(rig.renewal(rig.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30), wanted: false })), lost);
 }
 
@@ -107,7 +107,7 @@ fn without_a_queue_a_claim_of_unknown_outcome_is_released_and_the_next_one_has_a
     policy.store.waiting = Waiting::Poll;
     let mut rig = Rig::new(policy);
     rig.join(1);
-    let gone = ["run #2: release o1, claim may be under way"];
+    let gone = ["run #2: release o1, claim may be in flight"];
     assert_eq!(rig.fail(ErrorKind::Timeout, Effect::Unknown), gone);
     rig.release(Ok(Released::NotHeld));
     assert_eq!(rig.wake(), ["run #3: acquire o2"]);
@@ -190,7 +190,7 @@ fn a_hold_says_who_ended_it() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     let hold = rig.hold();
     let by = Note::new("web-3", 4711, "hung").unwrap();
-    let lost = ["lose 1: revoked", "forget o1", "run #2: release o1"];
+    let lost = ["lose 1: revoked", "stop renewal o1", "run #2: release o1"];
     assert_eq!(rig.renewal(rig.now, Ok(Renewed::Revoked { by })), lost);
     let said = hold.check(rig.now).unwrap_err().to_string();
     assert!(said.ends_with("an operator ended its lease early: pid 4711 on web-3 (hung)"), "{said}");
@@ -209,7 +209,7 @@ fn a_hold_ends_after_max_hold_despite_renewals() {
     rig.pass(millis(3_000));
     rig.renewal(rig.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30), wanted: false }));
     assert_eq!(rig.state(), "Held by 1 as o1, token 7, for 1000ms");
-    let lost = ["lose 1: max_hold", "forget o1", "run #2: release o1"];
+    let lost = ["lose 1: max_hold", "stop renewal o1", "run #2: release o1"];
     assert_eq!(rig.wake(), lost);
 }
 
@@ -252,7 +252,7 @@ fn at_an_unordered_store_the_next_claim_waits_for_the_answer_to_the_release() {
     policy.store.ordering = RequestOrder::Unordered;
     let mut rig = holding(policy, 7, 7, 0);
     rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("10s")), ..join(2) }));
-    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1"]);
+    assert_eq!(rig.leave(1), ["stop renewal o1", "run #2: release o1"]);
     let next = ["ended 1: released", "run #3: acquire o2, ttl 10s, above 7"];
     assert_eq!(rig.release(Ok(Released::Released)), next);
 }
@@ -277,19 +277,19 @@ fn a_foreign_holder_is_polled_often_if_its_end_is_unknown() {
 #[test]
 fn closing_rejects_waiters_and_ends_the_hold() {
     let mut rig = holding(told_in_order(), 7, 8, 1);
-    let closed = ["refuse 2: closed", "lose 1: closed", "forget o1", "run #2: release o1"];
+    let closed = ["refuse 2: closed", "lose 1: closed", "stop renewal o1", "run #2: release o1"];
     assert_eq!(rig.feed(Input::Close), closed);
     assert_eq!(rig.join(3), ["refuse 3: closed"]);
-    assert!(!rig.station.is_idle(), "the release is still under way");
+    assert!(!rig.station.is_idle(), "the release is still in flight");
     assert_eq!(rig.release(Ok(Released::Released)), none());
     assert!(rig.station.is_idle());
 }
 
 #[test]
-fn closing_releases_a_claim_that_is_under_way() {
+fn closing_releases_a_claim_that_is_in_flight() {
     let mut rig = rig();
     rig.join(1);
-    let closed = ["refuse 1: closed", "run #2: release o1, claim may be under way"];
+    let closed = ["refuse 1: closed", "run #2: release o1, claim may be in flight"];
     assert_eq!(rig.feed(Input::Close), closed);
     assert_eq!(rig.grant(7, 7), none());
 }
@@ -303,7 +303,7 @@ fn a_release_reports_an_unanswered_refresh() {
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
     rig.wake();
     rig.grant(9, 9);
-    let gone = ["forget o1", "run #4: release o1, claim may be under way"];
+    let gone = ["stop renewal o1", "run #4: release o1, claim may be in flight"];
     assert_eq!(rig.leave(1), gone, "the second claim may still arrive");
 }
 
@@ -316,7 +316,7 @@ fn a_waiter_that_gives_up_after_an_unanswered_refresh_says_so_in_its_release() {
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
     rig.wake();
     rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8), drawn: None }));
-    assert_eq!(rig.leave(1), ["run #4: release o1, claim may be under way"]);
+    assert_eq!(rig.leave(1), ["run #4: release o1, claim may be in flight"]);
 }
 
 /// The claim of one waiter also answers another one that does not wait, and does not affect the first one's place.
@@ -326,7 +326,7 @@ fn if_the_answer_is_a_place_only_the_waiter_that_does_not_wait_is_rejected() {
     rig.join(1);
     rig.feed(Input::Join(Join { patience: Patience::Never, ..join(2) }));
     assert_eq!(rig.queue(), ["refuse 2: busy, held under token 8"]);
-    assert_eq!(rig.state(), "Waiting in the queue as o1, again in 3333ms; line: 1");
+    assert_eq!(rig.state(), "Waiting in the queue as o1, again in 3333ms; queue: 1");
     // In the queue already: the station asks again at once, for a place as before.
     let again = ["run #2: acquire o1, width 2"];
     assert_eq!(rig.feed(Input::Join(Join { patience: Patience::Never, ..join(3) })), again);
@@ -342,10 +342,10 @@ fn a_waiter_with_a_short_ttl_behind_one_with_a_long_one_has_its_own_turn() {
     rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("2s")), ..join(2) }));
     rig.queue();
     // The place belongs to the long ttl, and is refreshed accordingly.
-    assert_eq!(rig.state(), "Waiting in the queue as o1, again in 3333ms; line: 1, 2");
+    assert_eq!(rig.state(), "Waiting in the queue as o1, again in 3333ms; queue: 1, 2");
     assert_eq!(rig.wake(), ["run #2: acquire o1, ttl 10m"]);
     rig.grant(9, 9);
-    let handed_back = ["forget o1", "run #3: release o1", "run #4: acquire o2, ttl 2s, above 9, within 333ms"];
+    let handed_back = ["stop renewal o1", "run #3: release o1", "run #4: acquire o2, ttl 2s, above 9, within 333ms"];
     assert_eq!(rig.leave(1), handed_back);
     assert_eq!(rig.grant(10, 10)[1], "admit 2: token 10, valid for 1978ms");
 }

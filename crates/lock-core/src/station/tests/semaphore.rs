@@ -52,15 +52,15 @@ fn each_waiter_asks_for_itself_and_holds_under_a_lease_of_its_own() {
     assert_eq!(rig.join(1), [claim]);
     let claim = "run #2: acquire o2, 3 of 40 permits, width 3";
     assert_eq!(rig.feed(permits(2, 3)), [claim]);
-    let first = ["keep o1: 30000ms, asked 0ms ago", "admit 1: token 7, valid for 29698ms"];
+    let first = ["start renewal o1: 30000ms, asked 0ms ago", "admit 1: token 7, valid for 29698ms"];
     assert_eq!(rig.about(1).grant_slots(7, [0]), first);
-    let second = ["keep o2: 30000ms, asked 0ms ago", "admit 2: token 8, valid for 29698ms"];
+    let second = ["start renewal o2: 30000ms, asked 0ms ago", "admit 2: token 8, valid for 29698ms"];
     assert_eq!(rig.about(2).grant_slots(8, [1, 2, 5]), second);
     let held = "Held by 1 as o1, token 7, slots 0, for 29698ms; Held by 2 as o2, token 8, slots 1,2,5, for 29698ms";
     assert_eq!(rig.state(), held);
-    assert_eq!(rig.leave(1), ["forget o1", "run #3: release o1"]);
+    assert_eq!(rig.leave(1), ["stop renewal o1", "run #3: release o1"]);
     assert_eq!(rig.release(Ok(Released::Released)), ["ended 1: released"]);
-    assert_eq!(rig.leave(2), ["forget o2", "run #4: release o2"]);
+    assert_eq!(rig.leave(2), ["stop renewal o2", "run #4: release o2"]);
     rig.release(Ok(Released::Released));
     assert!(rig.station.is_idle());
 }
@@ -81,7 +81,7 @@ fn a_lease_is_not_passed_on() {
     rig.grant_slots(7, [0, 1]);
     rig.feed(permits(2, 2));
     rig.queue_after(8);
-    assert_eq!(rig.leave(1), ["forget o1", "run #3: release o1"]);
+    assert_eq!(rig.leave(1), ["stop renewal o1", "run #3: release o1"]);
     assert_eq!(rig.hand_over(9, 10)[1], "admit 2: token 9, valid for 9898ms");
 }
 
@@ -119,7 +119,7 @@ fn a_waiter_whose_claim_failed_gets_the_grant_of_one_behind_it_that_does_not_wai
     assert_eq!(rig.feed(impatient(2)).len(), 2, "the first one asks again as well");
     rig.about(2).fail(ErrorKind::Unreachable, Effect::None);
     let granted = [
-        "keep o2: 30000ms, asked 0ms ago",
+        "start renewal o2: 30000ms, asked 0ms ago",
         "admit 1: token 7, valid for 29698ms",
         "run #4: acquire o1, 1 of 40 permits, above 7, no place",
     ];
@@ -137,7 +137,7 @@ fn sixteen_ask_at_a_time_and_the_others_stand_in_line() {
     for claim in 2..=17 {
         rig.about(claim).queue_after(7);
     }
-    assert_eq!(rig.leave(5).len(), 2, "a place is given up, and the next in line asks");
+    assert_eq!(rig.leave(5).len(), 2, "a place is given up, and the next waiter asks");
     assert_eq!(rig.state().matches("Waiting").count(), 15, "{}", rig.state());
 }
 
@@ -239,7 +239,7 @@ fn a_grant_with_other_slots_than_were_asked_for_is_given_back() {
         rig.about(1);
         let lease = Lease { slots: Slots::new(slots.to_vec()), ..rig.lease(low, low + 1) };
         let granted = Answer::Granted { lease, valid_for: Duration::from_secs(30), wanted: false };
-        let given_back = ["refuse 1: error Protocol, effect Unknown", "run #3: release o1, claim may be under way"];
+        let given_back = ["refuse 1: error Protocol, effect Unknown", "run #3: release o1, claim may be in flight"];
         assert_eq!(rig.answer(Ok(granted)), given_back, "slots {slots:?}");
     }
     let mut rig = semaphore();
@@ -311,7 +311,7 @@ fn one_turn_ends_and_the_others_go_on() {
     let mut rig = holding(2);
     rig.about(1);
     let (owner, asked_at) = (rig.claimant(), rig.now);
-    let lost = ["lose 1: not held", "forget o1", "run #3: release o1"];
+    let lost = ["lose 1: not held", "stop renewal o1", "run #3: release o1"];
     assert_eq!(rig.feed(Input::Renewal { owner, asked_at, answer: Ok(Renewed::NotHeld) }), lost);
     assert!(rig.state().starts_with("Held by 2 as o2"), "{}", rig.state());
     rig.feed(Input::Join(Join { max_hold: Some(millis(50)), ..join(3) }));
@@ -319,7 +319,7 @@ fn one_turn_ends_and_the_others_go_on() {
     assert_eq!(rig.wake()[0], "lose 3: max_hold");
     assert!(matches!(rig.hold().check(rig.now), Ok(())));
     let hold = rig.hold();
-    assert_eq!(rig.feed(Input::Close)[..2], ["lose 2: closed", "forget o2"]);
+    assert_eq!(rig.feed(Input::Close)[..2], ["lose 2: closed", "stop renewal o2"]);
     assert!(matches!(hold.check(rig.now).unwrap_err().reason, LossReason::Closed));
 }
 
@@ -383,7 +383,7 @@ fn each_turn_that_ends_is_released_however_many_there_are() {
     for turn in 1..=30 {
         assert_eq!(rig.leave(turn).len(), 2, "turn {turn}");
     }
-    assert_eq!(rig.join(31), none(), "too many releases are under way");
+    assert_eq!(rig.join(31), none(), "too many releases are in flight");
     assert_eq!(rig.station.releases.0.iter().len(), 30);
     while rig.station.releases.0.iter().len() > 18 {
         rig.station.releases.0.take(|_| true);

@@ -76,7 +76,7 @@ fn a_holder_that_waits_for_its_release_is_told_that_it_is_over() {
 fn who_holds_under_the_session_has_lost_that_and_the_next_one_asks() {
     let mut rig = holding(with_session(), 7, 7, 1);
     let hold = rig.hold();
-    let lost = ["lose 1: not held", "forget o1", "run #2: release o1", "run #3: acquire o2, above 7"];
+    let lost = ["lose 1: not held", "stop renewal o1", "run #2: release o1", "run #3: acquire o2, above 7"];
     assert_eq!(session_ended(&mut rig), lost);
     assert_eq!(hold.check(rig.now).unwrap_err().reason, LossReason::NotHeld);
 }
@@ -105,7 +105,7 @@ fn a_claim_that_was_given_up_is_released_again_if_its_answer_is_from_an_earlier_
     rig.join(1);
     rig.leave(1);
     rig.pass(millis(100));
-    let given_up = ["run #2: release o1, claim may be under way"];
+    let given_up = ["run #2: release o1, claim may be in flight"];
     assert_eq!(rig.feed(Input::Tick), given_up);
     session_ended(&mut rig);
     assert_eq!(rig.queue(), ["run #3: release o1"], "it may have reached the backend after the end");

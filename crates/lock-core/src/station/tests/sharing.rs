@@ -11,9 +11,12 @@ fn a_waiter_queues_and_the_lock_is_handed_to_it() {
     let mut rig = rig();
     rig.join(1);
     assert_eq!(rig.queue(), none());
-    assert_eq!(rig.state(), "Waiting in the queue as o1, again in 3333ms; line: 1");
+    assert_eq!(rig.state(), "Waiting in the queue as o1, again in 3333ms; queue: 1");
     rig.pass(millis(1_000));
-    assert_eq!(rig.hand_over(9, 9), ["keep o1: 10000ms, asked 1000ms ago", "admit 1: token 9, valid for 8898ms"]);
+    assert_eq!(
+        rig.hand_over(9, 9),
+        ["start renewal o1: 10000ms, asked 1000ms ago", "admit 1: token 9, valid for 8898ms"]
+    );
     assert_eq!(rig.hand_over(9, 9), none(), "news that come twice change nothing");
 }
 
@@ -22,19 +25,19 @@ fn an_event_may_overtake_the_answer() {
     let mut rig = rig();
     rig.join(1);
     rig.pass(millis(2));
-    assert_eq!(rig.hand_over(9, 9), ["keep o1: 10000ms, asked 2ms ago", "admit 1: token 9, valid for 9896ms"]);
+    assert_eq!(rig.hand_over(9, 9), ["start renewal o1: 10000ms, asked 2ms ago", "admit 1: token 9, valid for 9896ms"]);
     assert_eq!(rig.state(), "Held by 1 as o1, token 9, for 9896ms; Asking outside as o1, claim #1");
     assert_eq!(rig.queue(), none());
     assert_eq!(rig.state(), "Held by 1 as o1, token 9, for 9896ms");
-    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1"]);
+    assert_eq!(rig.leave(1), ["stop renewal o1", "run #2: release o1"]);
 }
 
 #[test]
-fn a_release_says_that_a_claim_is_still_under_way() {
+fn a_release_says_that_a_claim_is_still_in_flight() {
     let mut rig = rig();
     rig.join(1);
     rig.hand_over(9, 9);
-    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, claim may be under way"]);
+    assert_eq!(rig.leave(1), ["stop renewal o1", "run #2: release o1, claim may be in flight"]);
 }
 
 #[test]
@@ -55,7 +58,7 @@ fn a_transfer_counts_from_the_latest_answered_request() {
     rig.wake();
     rig.queue();
     rig.pass(millis(500));
-    let admission = ["keep o1: 10000ms, asked 500ms ago", "admit 1: token 9, valid for 9398ms"];
+    let admission = ["start renewal o1: 10000ms, asked 500ms ago", "admit 1: token 9, valid for 9398ms"];
     assert_eq!(rig.hand_over(9, 9), admission, "the second request was answered");
 }
 
@@ -66,7 +69,10 @@ fn a_transfer_does_not_count_from_an_unanswered_request() {
     rig.queue();
     rig.wake();
     rig.pass(millis(500));
-    assert_eq!(rig.hand_over(9, 9), ["keep o1: 10000ms, asked 3833ms ago", "admit 1: token 9, valid for 6064ms"]);
+    assert_eq!(
+        rig.hand_over(9, 9),
+        ["start renewal o1: 10000ms, asked 3833ms ago", "admit 1: token 9, valid for 6064ms"]
+    );
 }
 
 #[test]
@@ -77,12 +83,12 @@ fn a_transfer_with_little_left_is_asked_for_again_before_anybody_is_admitted() {
     rig.pass(millis(6_600));
     rig.feed(Input::Tick);
     assert_eq!(rig.hand_over(9, 9), none());
-    assert_eq!(rig.state(), "Asking in the queue as o1, claim #2, granted meanwhile or before; line: 1");
-    assert_eq!(rig.grant(9, 9), ["keep o1: 30000ms, asked 0ms ago", "admit 1: token 9, valid for 29698ms"]);
+    assert_eq!(rig.state(), "Asking in the queue as o1, claim #2, granted meanwhile or before; queue: 1");
+    assert_eq!(rig.grant(9, 9), ["start renewal o1: 30000ms, asked 0ms ago", "admit 1: token 9, valid for 29698ms"]);
 }
 
 #[test]
-fn a_claim_is_as_wide_as_the_line_and_the_lease_passes_along_it_with_rising_tokens() {
+fn a_claim_is_as_wide_as_the_queue_and_the_lease_passes_along_it_with_rising_tokens() {
     let mut rig = rig();
     rig.join(1);
     rig.queue();
@@ -93,7 +99,7 @@ fn a_claim_is_as_wide_as_the_line_and_the_lease_passes_along_it_with_rising_toke
     assert_eq!(rig.leave(1), ["ended 1: released", "admit 2: token 11, valid for 29698ms"]);
     assert_eq!(rig.leave(2), ["ended 2: released", "admit 3: token 12, valid for 29698ms"]);
     assert_eq!(rig.join(4), none());
-    let handed_back = ["forget o1", "run #3: release o1", "run #4: acquire o2, above 12"];
+    let handed_back = ["stop renewal o1", "run #3: release o1", "run #4: acquire o2, above 12"];
     assert_eq!(rig.leave(3), handed_back, "the tokens are used up");
 }
 
@@ -134,7 +140,7 @@ fn the_local_chain_is_bounded() {
     let mut rig = holding(policy, 10, 20, 4);
     assert_eq!(rig.leave(1)[1], "admit 2: token 11, valid for 29698ms");
     assert_eq!(rig.leave(2)[1], "admit 3: token 12, valid for 29698ms");
-    assert_eq!(rig.leave(3)[0], "forget o1", "two hand-overs, though tokens and waiters are left");
+    assert_eq!(rig.leave(3)[0], "stop renewal o1", "two hand-overs, though tokens and waiters are left");
 }
 
 #[test]
@@ -145,7 +151,7 @@ fn the_lease_is_passed_on_with_half_of_its_ttl_left_and_not_with_less() {
         rig.leave(1).remove(0)
     };
     assert_eq!(left_after(14_698), "ended 1: released");
-    assert_eq!(left_after(14_699), "forget o1");
+    assert_eq!(left_after(14_699), "stop renewal o1");
 }
 
 /// First come, first served: a waiter does not pass one with another ttl, and gets the next lease.
@@ -154,10 +160,10 @@ fn a_waiter_with_another_ttl_ends_the_chain_and_is_not_passed() {
     let mut rig = holding(told_in_order(), 10, 12, 0);
     rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("10s")), ..join(2) }));
     rig.join(3);
-    let next = ["forget o1", "run #2: release o1", "run #3: acquire o2, ttl 10s, above 10"];
+    let next = ["stop renewal o1", "run #2: release o1", "run #3: acquire o2, ttl 10s, above 10"];
     assert_eq!(rig.leave(1), next);
     assert_eq!(rig.grant(13, 13)[1], "admit 2: token 13, valid for 9898ms");
-    let last = ["forget o2", "run #4: release o2", "run #5: acquire o3, above 13"];
+    let last = ["stop renewal o2", "run #4: release o2", "run #5: acquire o3, above 13"];
     assert_eq!(rig.leave(2), last);
 }
 
@@ -196,7 +202,7 @@ fn an_event_that_overtakes_the_answer_counts_if_the_answer_is_older() {
     rig.pass(millis(2));
     assert_eq!(rig.hand_over(9, 9), none(), "it may be over already");
     rig.pass(millis(1));
-    let admission = ["keep o1: 10000ms, asked 3ms ago", "admit 1: token 9, valid for 9895ms"];
+    let admission = ["start renewal o1: 10000ms, asked 3ms ago", "admit 1: token 9, valid for 9895ms"];
     assert_eq!(queue_behind(&mut rig, somebody(8, 8)), admission);
 }
 
@@ -236,7 +242,7 @@ fn an_event_that_is_stale_by_the_last_answer_is_fresh_by_the_next_one() {
     rig.pass(millis(8_000));
     rig.feed(Input::Tick);
     assert_eq!(rig.hand_over(9, 9), none(), "counted from the last answer, little is left");
-    assert_eq!(rig.queue(), ["keep o1: 10000ms, asked 0ms ago", "admit 1: token 9, valid for 9898ms"]);
+    assert_eq!(rig.queue(), ["start renewal o1: 10000ms, asked 0ms ago", "admit 1: token 9, valid for 9898ms"]);
 }
 
 /// If the store says which tokens were drawn, each answer tells whether a grant came before or after it.
@@ -275,7 +281,7 @@ fn a_station_knows_whether_others_wait_for_its_lock() {
     rig.pass(millis(1));
     rig.feed(told("a"));
     rig.renewal(between, renewed(false));
-    assert!(rig.station.is_wanted(), "the latest word counts");
+    assert!(rig.station.is_wanted(), "the latest answer counts");
     rig.leave(1);
     assert!(!rig.station.is_wanted(), "nothing is held");
     rig.feed(told("a"));

@@ -62,7 +62,7 @@ fn a_stalled_release_keeps_the_lock_for_the_remaining_time() {
 
 /// A release that may overtake the claim of the first owner, sent as this action.
 fn parts(action: u64) -> [String; 1] {
-    [format!("run #{action}: release o1, claim may be under way")]
+    [format!("run #{action}: release o1, claim may be in flight")]
 }
 
 /// A station whose claim was abandoned, which it parts from by now.
@@ -92,7 +92,7 @@ fn an_abandoned_claim_without_an_answer_is_parted_from_after_a_tenth_of_a_second
 fn a_claim_that_the_store_answers_after_its_release_leaves_nothing_there() {
     let unknown = |rig: &mut Rig| rig.fail(ErrorKind::Timeout, Effect::Unknown);
     let again = [
-        (", claim may be under way", unknown as fn(&mut Rig) -> Vec<String>),
+        (", claim may be in flight", unknown as fn(&mut Rig) -> Vec<String>),
         ("", |rig| rig.grant(7, 7)),
         ("", Rig::queue),
     ];
@@ -131,7 +131,7 @@ fn where_the_store_has_no_queue_the_next_claim_waits_for_the_release() {
     assert_eq!(rig.release(Ok(Released::NotHeld)), [claim]);
 }
 
-/// The claim was for the first in line, and the second one wants something else.
+/// The claim was for the front waiter, and the second one wants something else.
 #[test]
 fn whoever_wants_other_terms_asks_once_the_claim_is_parted_from() {
     let mut rig = Rig::new(told_in_order());
@@ -153,7 +153,7 @@ fn each_abandoned_claim_for_permits_is_parted_from() {
     assert_eq!(rig.about(2).grant_slots(7, [0])[1], "admit 2: token 7, valid for 29598ms");
 }
 
-/// The lease was handed over before the claim was answered. Who passes it on has nobody in line.
+/// The lease was handed over before the claim was answered. Nobody waits for it to be passed on.
 #[test]
 fn a_claim_whose_owner_holds_already_is_not_parted_from() {
     let mut rig = Rig::new(told_in_order());

@@ -22,10 +22,10 @@ pub(super) type Drive = fn() -> Rig;
 /// Without a lease: idle, asking, waiting, closed.
 pub(super) const ATTEMPT: &[(&str, Drive)] = &[
     ("idle", idle),
-    ("idle, release under way", || releasing(RequestOrder::InOrder)),
-    ("idle, release under way, store without order", || releasing(RequestOrder::Unordered)),
+    ("idle, release in flight", || releasing(RequestOrder::InOrder)),
+    ("idle, release in flight, store without order", || releasing(RequestOrder::Unordered)),
     ("idle, release of a lease failed once, store without order", release_failed),
-    ("idle, release of an unanswered claim under way, store without queue", || unanswered(Patience::Never)),
+    ("idle, release of an unanswered claim in flight, store without queue", || unanswered(Patience::Never)),
     ("idle, four releases owed", four_owed),
     ("asking", asking),
     ("asking, everybody left", asking_for_nobody),
@@ -49,11 +49,11 @@ pub(super) const HELD: &[(&str, Drive)] = &[
     ("held, a waiter has another ttl, one behind it fits", || held_with(&[other_ttl(SECOND), join(NEXT)])),
     ("held, passed on once, the tokens are used up", held_to_the_end),
     ("held by transfer", || held_by_transfer(ClaimThen::Answered)),
-    ("held by transfer, claim under way", || held_by_transfer(ClaimThen::UnderWay)),
+    ("held by transfer, claim in flight", || held_by_transfer(ClaimThen::InFlight)),
     ("held, a replacement is asked for", replacing),
     ("held, a replacement timed out", replacing_again),
     ("held, a replacement timed out, the old lease is not held", replacing_the_lost),
-    ("held by transfer, claim under way, a replacement is wanted", replacing_later),
+    ("held by transfer, claim in flight, a replacement is wanted", replacing_later),
 ];
 
 /// With a lease that was adopted, or is about to be.
@@ -93,10 +93,10 @@ fn adopted(mode: Mode) -> Rig {
 
 /// With a lease that readers share, and maybe an attempt for those who cannot join it.
 pub(super) const READING: &[(&str, Drive)] = &[
-    ("read, the word is new", || reading(&[])),
-    ("read by two, the word is old", reading_for_long),
-    ("read, the word is old and asked for", || after_long(&[reader(SECOND)])),
-    ("read, the word is old and asked for, a writer is next", || after_long(&[reader(SECOND), join(NEXT)])),
+    ("read, fresh", || reading(&[])),
+    ("read by two, stale", reading_for_long),
+    ("read, stale and refreshing", || after_long(&[reader(SECOND)])),
+    ("read, stale and refreshing, a writer is next", || after_long(&[reader(SECOND), join(NEXT)])),
     ("read, others wait, a reader asks", || wanted(&[reader(SECOND)])),
     ("read, others wait, a reader waits in the queue", || queued(wanted(&[reader(SECOND)]))),
     ("read, a writer asks", || reading(&[join(SECOND)])),
@@ -291,7 +291,7 @@ fn unanswered(patience: Patience) -> Rig {
     rig
 }
 
-/// Four waiters left after unanswered claims, and the last release is under way.
+/// Four waiters left after unanswered claims, and the last release is in flight.
 fn four_owed() -> Rig {
     let mut rig = idle();
     for turn in 4..8 {
@@ -389,24 +389,24 @@ fn held_with(waiters: &[Join]) -> Rig {
     rig
 }
 
-/// The second of two tokens is in use, and another waiter is in line.
+/// The second of two tokens is in use, and another waiter is in the queue.
 fn held_to_the_end() -> Rig {
     let mut rig = held_with(&[join(NEXT), join(SECOND)]);
     rig.leave(FIRST);
     rig
 }
 
-/// Whether a claim from the queue is still under way when the lock is handed over.
+/// Whether a claim from the queue is still in flight when the lock is handed over.
 enum ClaimThen {
     Answered,
-    UnderWay,
+    InFlight,
 }
 
 fn held_by_transfer(claim: ClaimThen) -> Rig {
     let mut rig = waiting_in_queue();
     match claim {
         ClaimThen::Answered => rig.pass(millis(1)),
-        ClaimThen::UnderWay => _ = rig.wake(),
+        ClaimThen::InFlight => _ = rig.wake(),
     }
     rig.hand_over(11, 12);
     rig
@@ -432,7 +432,7 @@ fn replacing_the_lost() -> Rig {
 }
 
 fn replacing_later() -> Rig {
-    let mut rig = held_by_transfer(ClaimThen::UnderWay);
+    let mut rig = held_by_transfer(ClaimThen::InFlight);
     rig.replace(FIRST, "60s");
     rig
 }

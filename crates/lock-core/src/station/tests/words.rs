@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::super::attempt::{Attempt, Hint, LeaseUse, Place, Purpose};
-use super::super::held::HeldLease;
+use super::super::held_lease::HeldLease;
 use super::super::owners::Owners;
 use super::super::progress::Progress;
 use super::super::turns::Turn;
@@ -49,10 +49,15 @@ pub(super) fn output(now: Moment, output: &Output) -> String {
         Output::Detached(turn) => format!("detached {}", turn.0),
         Output::Run(action) => run(action),
         Output::StartRenewal { lease, admission: Admission { asked_at, valid_for, .. } } => {
-            format!("keep {}: {}ms, asked {} ago", owner(lease.owner), valid_for.as_millis(), after(*asked_at, now))
+            format!(
+                "start renewal {}: {}ms, asked {} ago",
+                owner(lease.owner),
+                valid_for.as_millis(),
+                after(*asked_at, now)
+            )
         }
         Output::RenewNow(whose) => format!("renew {}", owner(*whose)),
-        Output::StopRenewal(whose) => format!("forget {}", owner(*whose)),
+        Output::StopRenewal(whose) => format!("stop renewal {}", owner(*whose)),
         Output::EndSession => "end the session".to_owned(),
     }
 }
@@ -93,7 +98,7 @@ fn mode(mode: Mode) -> String {
 fn certainty(certainty: Certainty) -> &'static str {
     match certainty {
         Certainty::Answered => "",
-        Certainty::Unknown => ", claim may be under way",
+        Certainty::Unknown => ", claim may be in flight",
     }
 }
 
@@ -141,7 +146,7 @@ fn loss(reason: &LossReason) -> &'static str {
     }
 }
 
-/// The station's state: its leases, its attempts, the waiters in line, and the releases under way.
+/// The station's state: its leases, its attempts, the waiters in the queue, and the releases in flight.
 pub(super) fn state(now: Moment, station: &Station) -> String {
     let leases = station.leases.iter().map(|held| holding(now, station, held));
     let attempts = || station.attempts.iter();
@@ -154,12 +159,12 @@ pub(super) fn state(now: Moment, station: &Station) -> String {
         (true, true) => "Closed".to_owned(),
     };
     for (index, waiter) in station.waiters.iter().enumerate() {
-        let joint = if index == 0 { "; line: " } else { ", " };
+        let joint = if index == 0 { "; queue: " } else { ", " };
         text.push_str(&format!("{joint}{}", waiter.join.turn.0));
     }
     for pending in station.releases.0.iter() {
         let progress = match pending.progress {
-            Progress::UnderWay(id, _) => format!("#{}", id.0),
+            Progress::InFlight(id, _) => format!("#{}", id.0),
             Progress::Due(at) => format!("again in {}", after(now, at)),
         };
         text.push_str(&format!("; releasing {}, {progress}", owner(pending.request.owner)));
@@ -183,7 +188,7 @@ fn asking(now: Moment, attempt: &Attempt) -> String {
     let whose = attempt.turn().map_or_else(String::new, |turn| format!(" for {}", turn.0));
     let place = format!("{place}{whose} as {}{}", owner(attempt.owner), unanswered(attempt.certainty));
     match attempt.progress {
-        Progress::UnderWay(id, _) => format!("Asking {place}, claim #{}{}", id.0, hint(&attempt.hint)),
+        Progress::InFlight(id, _) => format!("Asking {place}, claim #{}{}", id.0, hint(&attempt.hint)),
         Progress::Due(at) => format!("Waiting {place}, again in {}", after(now, at)),
     }
 }
@@ -194,10 +199,10 @@ fn holding(now: Moment, station: &Station, held: &HeldLease) -> String {
     let wanted = match (held.wanted, held.is_shared()) {
         (false, false) => String::new(),
         (true, false) => ", wanted".to_owned(),
-        (false, true) => format!(", not wanted {} ago", after(held.word_at, now)),
-        (true, true) => format!(", wanted {} ago", after(held.word_at, now)),
+        (false, true) => format!(", not wanted {} ago", after(held.wanted_as_of, now)),
+        (true, true) => format!(", wanted {} ago", after(held.wanted_as_of, now)),
     };
-    let asked = if held.word_asked_at.is_some() { ", a renewal asked for" } else { "" };
+    let asked = if held.refresh_asked_at.is_some() { ", a renewal asked for" } else { "" };
     let turn = |(id, turn): (TurnId, &Turn)| {
         let (token, left) = (turn.hold.token(), after(now, turn.hold.valid_until()));
         let slots = match held.lease.slots.get() {
@@ -217,7 +222,7 @@ fn holding(now: Moment, station: &Station, held: &HeldLease) -> String {
 fn replacing(now: Moment, new: &Attempt) -> String {
     let Purpose::Replace(replace) = &new.purpose else { return String::new() };
     let progress = match new.progress {
-        Progress::UnderWay(id, _) => format!("claim #{}", id.0),
+        Progress::InFlight(id, _) => format!("claim #{}", id.0),
         Progress::Due(at) => format!("again in {}", after(now, at)),
     };
     let unanswered = if replace.unanswered_until.is_some() { ", a claim unanswered" } else { "" };
@@ -229,7 +234,7 @@ fn adopting(now: Moment, attempt: &Attempt) -> Option<String> {
     let Purpose::Adopt { turn, .. } = attempt.purpose else { return None };
     let whose = format!("Adopting for {} as {}", turn.0, owner(attempt.owner));
     Some(match attempt.progress {
-        Progress::UnderWay(id, _) => format!("{whose}, claim #{}", id.0),
+        Progress::InFlight(id, _) => format!("{whose}, claim #{}", id.0),
         Progress::Due(at) => format!("{whose}{}, again in {}", unanswered(attempt.certainty()), after(now, at)),
     })
 }

@@ -12,7 +12,7 @@ use super::super::progress::Progress;
 use super::super::releases::{Of, PendingRelease};
 use super::super::{ActionId, Event, Input, Join, Leaving, Output, Owners, Reply, Request, Station, TurnId};
 use super::model::Store;
-use crate::policy::{ATTEMPTS_MAX, WORD_FOR};
+use crate::policy::{ATTEMPTS_MAX, WANTED_FRESH_FOR};
 use crate::{
     BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Fairness, Hold, Keep, Keeper, Lease, Mode, Moment,
     NameKind, Operation, Owner, Patience, Policy, ReleaseRequest, Released, Renewed, StoreEvent, Terms, Ticket,
@@ -59,7 +59,7 @@ pub(super) struct Client {
     /// Holders that want to go on under other terms. One that wants to read writes nothing any more.
     replacing: BTreeMap<TurnId, Mode>,
     /// The owner whose renewal was last asked for before it was due, and when.
-    hastened: Option<(Owner, Moment)>,
+    urgent: Option<(Owner, Moment)>,
     /// The owners whose releases said that a claim may still arrive.
     parted: BTreeSet<Owner>,
     /// Until when released locks are kept.
@@ -155,7 +155,7 @@ impl World {
                 leaving: None,
                 holders: BTreeMap::new(),
                 replacing: BTreeMap::new(),
-                hastened: None,
+                urgent: None,
                 parted: BTreeSet::new(),
                 keeping: BTreeMap::new(),
                 reported: EventCounts::default(),
@@ -298,14 +298,14 @@ impl World {
                 let (content, deadline) = (Content::Action(action.id, action.request), self.now + action.within);
                 self.net.push(Letter { client: number, content, deadline, way: Way::There });
             }
-            Output::StartRenewal { lease, admission } => client.keeper.keep(lease, admission),
+            Output::StartRenewal { lease, admission } => client.keeper.start(lease, admission),
             Output::RenewNow(owner) => {
-                let last = client.hastened.replace((owner, self.now)).filter(|(last, _)| *last == owner);
-                let often = last.is_some_and(|(_, at)| self.now.since(at) < WORD_FOR);
+                let last = client.urgent.replace((owner, self.now)).filter(|(last, _)| *last == owner);
+                let often = last.is_some_and(|(_, at)| self.now.since(at) < WANTED_FRESH_FOR);
                 assert!(!often, "client {number} had its lease renewed a moment ago");
-                client.keeper.hasten(self.now, owner);
+                client.keeper.renew_now(self.now, owner);
             }
-            Output::StopRenewal(owner) => client.keeper.forget(owner),
+            Output::StopRenewal(owner) => client.keeper.stop(owner),
             Output::EndSession => panic!("the leases here end by themselves"),
         }
     }
@@ -402,7 +402,7 @@ impl World {
         match letter.way {
             Way::There => letter.way = Way::Back(told),
             Way::Ghost => _ = self.net.remove(index),
-            Way::Back(_) | Way::Lost => unreachable!("only what is under way is carried"),
+            Way::Back(_) | Way::Lost => unreachable!("only what is in flight is carried"),
         }
     }
 
@@ -435,13 +435,13 @@ impl World {
 
     pub(super) fn event(&mut self, client: usize, event: &StoreEvent) {
         // A revocation has leases renewed however soon after another renewal, and does not count against the next one.
-        let hastened = self.clients[client].hastened;
+        let urgent = self.clients[client].urgent;
         if matches!(event, StoreEvent::Revoked { .. }) {
-            self.clients[client].hastened = None;
+            self.clients[client].urgent = None;
         }
         self.feed(client, Input::Event(event.clone()));
         if matches!(event, StoreEvent::Revoked { .. }) {
-            self.clients[client].hastened = hastened;
+            self.clients[client].urgent = urgent;
         }
     }
 
@@ -549,7 +549,7 @@ impl Client {
 /// At a store without a queue, no claim is sent before the release of an unanswered claim is answered.
 fn check_order(station: &Station, id: ActionId, claim: &Claim) {
     let came_first = |pending: &&PendingRelease| match pending.progress {
-        Progress::UnderWay(release, _) => release < id,
+        Progress::InFlight(release, _) => release < id,
         Progress::Due(_) => true,
     };
     let owed = station.releases.0.iter().filter(came_first);

@@ -496,7 +496,7 @@ fn an_observer_may_use_the_lock_it_is_told_of() {
     let inside = Arc::clone(&site);
     let rig = Rig::new(move |_| {
         if let Some(site) = inside.get() {
-            assert!(site.trouble().is_none());
+            assert!(site.last_error().is_none());
             site.handle(Input::Tick);
         }
     });

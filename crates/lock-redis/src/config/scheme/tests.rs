@@ -6,8 +6,8 @@ use super::*;
 use crate::RedisConfig;
 
 fn sentinels(config: &RedisConfig) -> &Servers {
-    assert_eq!(config.servers().deployment, Deployment::Sentinels);
-    config.servers()
+    assert_eq!(config.servers.deployment, Deployment::Sentinels);
+    &config.servers
 }
 
 fn refusal(url: &str) -> String {
@@ -20,7 +20,7 @@ fn urls_of_sentinels_are_read_in_full() {
         "redis+sentinel://app:se%23same@h1:7000,[::1],H3/orders/2?sentinel_username=s&sentinel_password=g%40&prefix=p&op_timeout=1s",
     )
     .unwrap();
-    let (sentinels, server) = (sentinels(&config), config.server().redis_settings());
+    let (sentinels, server) = (sentinels(&config), config.servers.server.redis_settings());
     let addresses: Vec<_> = sentinels.guides.iter().map(|node| node.addr().clone()).collect();
     let tcp = |host: &str, port| ConnectionAddr::Tcp(host.into(), port);
     assert_eq!(addresses, [tcp("h1", 7000), tcp("::1", 26379), tcp("h3", 26379)]);
@@ -38,7 +38,7 @@ fn tables_of_sentinels_are_read_like_urls() {
     let read = |text: &str| serde_json::from_str::<RedisConfig>(&format!(r#"{{"sentinel":{text}}}"#));
     let text = r#"{"nodes":["h1","h2:7000"],"master":"orders","database":2,"username":"app","password":"se@same"}"#;
     let config = read(text).unwrap();
-    let server = config.server().redis_settings();
+    let server = config.servers.server.redis_settings();
     assert_eq!((server.username(), server.password(), server.db()), (Some("app"), Some("se@same"), 2));
     assert_eq!(config.shown_url(), "redis+sentinel://h1,h2:7000/orders/2");
     let text = r#"{"nodes":["h1"],"master":"orders","sentinel_username":"s","sentinel_password":"g","ssl":true}"#;
@@ -50,10 +50,10 @@ fn tables_of_sentinels_are_read_like_urls() {
         let config = config.unwrap();
         let node = &sentinels(&config).guides[0];
         assert_eq!((node.redis_settings().username(), node.redis_settings().password()), (Some("s"), Some("g")));
-        for reached in [node.addr(), config.server().addr()] {
+        for reached in [node.addr(), config.servers.server.addr()] {
             assert!(matches!(reached, ConnectionAddr::TcpTls { host, .. } if host == "h1"), "{reached}");
         }
-        assert_eq!(config.server().redis_settings().username(), None);
+        assert_eq!(config.servers.server.redis_settings().username(), None);
     }
     let refused = read(r#"{"nodes":["app:sesame@h1"],"master":"orders"}"#).err().unwrap().to_string();
     assert!(refused.contains("fields of their own") && !refused.contains("sesame"), "{refused}");
@@ -99,11 +99,11 @@ fn wrong_urls_of_sentinels_are_refused_without_the_password() {
 fn urls_of_clusters_are_read_in_full() {
     let url = "redis+cluster://app:se%23same@h1:7000,[::1],H3/?prefix=p&op_timeout=1s&max_ttl=6s&replicas=1";
     let config = RedisConfig::from_url(url).unwrap();
-    assert_eq!(config.servers().deployment, Deployment::Cluster);
-    let server = config.server().redis_settings();
-    let addresses: Vec<_> = config.servers().addresses().iter().map(Address::to_string).collect();
+    assert_eq!(config.servers.deployment, Deployment::Cluster);
+    let server = config.servers.server.redis_settings();
+    let addresses: Vec<_> = config.servers.addresses().iter().map(Address::to_string).collect();
     assert_eq!(addresses, ["h1:7000", "[::1]:6379", "h3:6379"]);
-    assert_eq!(config.servers().store(), "redis+cluster://[::1]:6379,h1:7000,h3:6379");
+    assert_eq!(config.servers.store(), "redis+cluster://[::1]:6379,h1:7000,h3:6379");
     assert_eq!((server.username(), server.password(), server.db()), (Some("app"), Some("se#same"), 0));
     assert_eq!((config.prefix(), config.op_timeout()), (Some("p"), Some(Duration::from_secs(1))));
     assert_eq!((config.on_failover(), config.max_ttl()), (OnFailover::Dwell, Some(Duration::from_secs(6))));
@@ -117,8 +117,8 @@ fn tables_of_clusters_are_read_like_urls() {
     let read = |text: &str| serde_json::from_str::<RedisConfig>(text);
     let text = r#"{"cluster":{"nodes":["h1","h2:7000"],"username":"app","password":"se@same"},"prefix":"p"}"#;
     let config = read(text).unwrap();
-    assert_eq!(config.servers().store(), "redis+cluster://h1:6379,h2:7000");
-    assert_eq!(config.server().redis_settings().password(), Some("se@same"));
+    assert_eq!(config.servers.store(), "redis+cluster://h1:6379,h2:7000");
+    assert_eq!(config.servers.server.redis_settings().password(), Some("se@same"));
     assert_eq!((config.prefix(), config.max_ttl()), (Some("p"), Some(Duration::from_secs(60))));
     for (bad, expected) in [
         (r#"{"cluster":{"nodes":["app:sesame@h1"]}}"#, "fields of their own"),

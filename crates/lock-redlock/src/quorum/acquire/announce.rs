@@ -1,6 +1,6 @@
 //! Round zero: a ttl that is longer than any that a majority knows is announced before it is used.
 //!
-//! A node that forgets abstains for the longest ttl that the others know. So a claim with a longer one must not be under way
+//! A node that forgets abstains for the longest ttl that the others know. So a claim with a longer one must not be in flight
 //! before a majority knows.
 
 use std::sync::Arc;

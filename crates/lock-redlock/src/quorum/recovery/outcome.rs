@@ -51,7 +51,7 @@ impl Pass {
     }
 
     fn conclude(&mut self, nodes: &mut Nodes, now: Moment, verdict: Result<Report, BackendError>) {
-        nodes.watch.under_way = None;
+        nodes.watch.in_flight = None;
         if self.purpose == Purpose::Watch {
             nodes.watch.last_pass = Some(now);
         }

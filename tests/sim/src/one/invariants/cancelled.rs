@@ -11,11 +11,11 @@ pub(crate) fn check(
     watch: &Watch,
     site: &mut Site,
     stored: &BTreeSet<Owner>,
-    under_way: &BTreeSet<Owner>,
+    in_flight: &BTreeSet<Owner>,
     now: Moment,
 ) -> Result<(), String> {
     for owner in site.ledger.take_settled(now) {
-        if under_way.contains(&owner) {
+        if in_flight.contains(&owner) {
             site.ledger.put_back(owner);
         } else if !watch.is_excused(owner) && stored.contains(&owner) {
             return Err(format!("{owner:?} was released, and is still at the store"));

@@ -16,7 +16,7 @@ use crate::wish::{Part, Wait, Wish};
 /// The hero's lock, and the one of the chorus.
 const LOCK: usize = 0;
 const OTHER: usize = 1;
-/// The hero's ttl: the longest that is allowed, and long enough for a request to be under way for longer than the least dwell.
+/// The hero's ttl: the longest that is allowed, and long enough for a request to be in flight for longer than the least dwell.
 const LONG: Duration = Duration::from_secs(30);
 /// The ttls of all others: a node that knows no longer ttl dwells for the shortest time.
 const SHORT: [Duration; 3] = [Duration::from_millis(600), Duration::from_secs(1), Duration::from_millis(1900)];
