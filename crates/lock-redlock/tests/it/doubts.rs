@@ -17,7 +17,7 @@ fn name() -> LockName {
     claim(1).name
 }
 
-/// A lease that two nodes granted. The claim is still under way to the second one.
+/// A lease that two nodes granted. The claim is still in flight to the second one.
 fn at_first_and_last(rig: &Rig) -> (lock_redlock::blocking::Redlock<crate::support::Node>, lock_core::Lease) {
     let holder = rig.connected();
     rig.faults[1].fail_next(Operation::Acquire, FULL);
