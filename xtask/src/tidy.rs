@@ -34,7 +34,7 @@ const EDGES: [(&str, &[&str]); 23] = [
     ("lock-zookeeper", &["lock-core", "lock-rules", "lock-host"]),
     ("lock-etcd", &["lock-core", "lock-rules", "lock-host"]),
     ("lock-redis", &["lock-core", "lock-forms", "lock-host"]),
-    ("lock-redlock", &["lock-core", "lock-host", "lock-forms"]),
+    ("lock-redlock", &["lock-core", "lock-forms", "lock-host"]),
     ("lock-kit", &["lock-core", "lock-host", "lock-forms", "lock-async", "lock-blocking"]),
     ("leasehold-macros", &["lock-core"]),
     ("lock-conformance", &["lock-core", "lock-host", "lock-async", "lock-blocking", "lock-memory"]),

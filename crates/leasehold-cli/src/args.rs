@@ -116,7 +116,7 @@ pub(crate) enum Command {
     /// exits with 76. Until then, the holder may go on working beside the next one; where tokens are checked, its writes are refused.
     ///
     /// A quorum ends a lease once a majority of its nodes has answered. If too few do, repeat it with the same token. A claim of an earlier version
-    /// that is still in progress is not refused there: check with `leasehold show`.
+    /// that is still in flight is not refused there: check with `leasehold show`.
     ///
     /// The exit code is 0 if the lease was ended, and 1 if nothing was changed: the lock is not held, or not with this token, or you
     /// answered no. Otherwise it is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.

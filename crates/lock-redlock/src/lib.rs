@@ -11,6 +11,8 @@
 //! Reading order: `quorum` (what is decided, without I/O: `acquire`, `renew`, `release`, `recovery`) · `nonblocking` and
 //! `blocking` (which send it) · `inspect` (what operators see) · `hints` (events from the nodes), `location` · `config` (URLs).
 
+#![cfg_attr(feature = "async", expect(clippy::duplicate_mod, reason = "what both forms share is compiled in each"))]
+
 pub mod blocking;
 mod config;
 mod epochs;

@@ -216,7 +216,9 @@ impl Quorum {
             Verdict::Pass(_) => None,
             // An inspection changes nothing.
             Verdict::Inspect(_) => self.nodes.watch.may_identify(now).then_some(Purpose::Look),
-            _ => self.nodes.wants_pass(now).then_some(Purpose::Watch),
+            Verdict::Acquire(_) | Verdict::Renew(_) | Verdict::Fence(_) | Verdict::Release(_) => {
+                self.nodes.wants_pass(now).then_some(Purpose::Watch)
+            }
         };
         self.outputs.push_back(Output::Done(id, verdict));
         if let Some(purpose) = purpose {
