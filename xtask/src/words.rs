@@ -17,7 +17,7 @@ const GONE: &[(&str, &str)] = &[
     ("Noting", "Recording"),
     ("Parting", "ReleaseRequest"),
     ("Quest", "Attempt"),
-    ("Sight", "PollResult, or say what was seen"),
+    ("Sight", "Polled, or say what was seen"),
     ("Sleeper", "waiter"),
     ("Sleepers", "WakeRegistry"),
     ("Tenure", "HeldLease"),
@@ -74,7 +74,6 @@ const GONE: &[(&str, &str)] = &[
 const STILL_USED: &[(&str, &[&str])] = &[
     // It may name what was renamed.
     ("CHANGELOG.md", &["Errand", "Farewell", "Noted", "Noting", "Parting", "Tidings"]),
-    ("crates/lock-redis/", &["under way", "under_way"]),
 ];
 
 /// This file, which has to name what it refuses.

@@ -299,10 +299,10 @@ mod tests {
         let call = latch.call(signal.clone()).unwrap();
         let woken = || signal.0.swap(0, Ordering::Relaxed);
         for (name, times) in [("a", 1), ("b", 0)] {
-            stations.hear(StoreEvent::LatchChanged { name: name.parse().unwrap() });
+            stations.deliver(StoreEvent::LatchChanged { name: name.parse().unwrap() });
             assert_eq!(woken(), times, "{name}");
         }
-        stations.hear(StoreEvent::RecheckAll);
+        stations.deliver(StoreEvent::RecheckAll);
         assert_eq!(woken(), 1);
         assert!(call.context().is_ok());
         stations.close();

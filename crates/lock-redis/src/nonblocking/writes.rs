@@ -159,7 +159,7 @@ impl Run {
             Self::Alone(request) => request.command(),
             Self::Together(many, requests) => {
                 let command = together(many, requests.iter().map(|request| &request.call));
-                // Many may be under way, and this has their contents.
+                // Many may be in flight, and this has their contents.
                 requests.iter_mut().for_each(|request| drop(request.command()));
                 command
             }

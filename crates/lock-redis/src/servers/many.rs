@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lock_core::{EventSink, Heard, Lease, Listener, LockName, Prefix, StoreEvent, Waiting};
+use lock_core::{Delivery, EventSink, Lease, Listener, LockName, Prefix, StoreEvent, Waiting};
 use redis::Client;
 
 use super::server::{Server, Serving, Source};
@@ -153,7 +153,7 @@ impl<S: Source> Many<S> {
 
 /// Hears that another server has become the primary.
 impl<S: Source> Listener for Many<S> {
-    fn hear(&self, _event: StoreEvent) -> Heard {
+    fn deliver(&self, _event: StoreEvent) -> Delivery {
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         let left: Vec<_> = nodes.extract_if(|_, node| self.directory.has_replaced(&node.address)).collect();
         drop(nodes);
@@ -163,16 +163,16 @@ impl<S: Source> Listener for Many<S> {
         {
             server.source.listen_in_time();
         }
-        Heard::Taken
+        Delivery::Taken
     }
 
     fn release_unknown(&self, _lease: Lease) {}
 }
 
 impl Listener for Relay {
-    fn hear(&self, event: StoreEvent) -> Heard {
+    fn deliver(&self, event: StoreEvent) -> Delivery {
         self.0.listeners().deliver(&event);
-        Heard::Taken
+        Delivery::Taken
     }
 
     /// The listeners do that themselves.
