@@ -17,7 +17,7 @@ const GONE: &[(&str, &str)] = &[
     ("Noting", "Recording"),
     ("Parting", "ReleaseRequest"),
     ("Quest", "Attempt"),
-    ("Sight", "PollResult, or say what was seen"),
+    ("Sight", "Polled, or say what was seen"),
     ("Sleeper", "waiter"),
     ("Sleepers", "WakeRegistry"),
     ("Tenure", "HeldLease"),
@@ -73,8 +73,7 @@ const GONE: &[(&str, &str)] = &[
 /// Where some of them are still in use. Only remove from this list.
 const STILL_USED: &[(&str, &[&str])] = &[
     // It may name what was renamed.
-    ("CHANGELOG.md", &["Errand", "Farewell", "Inquiry", "Noted", "Noting", "Parting", "Tidings"]),
-    ("crates/lock-redis/", &["under way", "under_way"]),
+    ("CHANGELOG.md", &["Errand", "Farewell", "Noted", "Noting", "Parting", "Tidings"]),
 ];
 
 /// This file, which has to name what it refuses.

@@ -83,7 +83,7 @@
 
 pub use lock_core::{
     Ability, Answer, AsyncBackend, AsyncLayer, Backend, BackendError, BlockingBackend, BlockingLayer, Capabilities,
-    Certainty, Claim, Counter, Durability, Effect, EntriesEnd, ErrorKind, EventSink, Fenced, FencingToken, Heard,
+    Certainty, Claim, Counter, Delivery, Durability, Effect, EntriesEnd, ErrorKind, EventSink, Fenced, FencingToken,
     Holder, Immediate, Isolation, Layer, Lease, Limit, Listener, Listeners, Location, LockName, Mode, ModeKind, Moment,
     NameKind, Note, Operation, Owner, Prefix, Queueing, Reach, ReleaseRequest, Released, Renewed, RequestOrder, Slots,
     Stamped, StoreEvent, Terms, TokenRange, Ttl, Waiting, Width, inspect, latch, limit, node,

@@ -167,7 +167,7 @@ impl Latch {
     /// As [`expect`](Self::expect).
     pub async fn state(&self) -> Result<Option<LatchState>, LatchError> {
         let call = self.0.call(WakeSignal::default())?;
-        Ok(insist(&call, &call.look(Watching::Unwanted)).await?.state)
+        Ok(insist(&call, &call.read(Watching::Unwanted)).await?.state)
     }
 
     /// Waits until all that are expected have arrived, however long that takes.
@@ -199,26 +199,26 @@ impl Latch {
     ///
     /// # Blocking
     /// For at most this time and two operation timeouts.
-    pub async fn wait_for(&self, limit: Duration) -> Result<(), LatchError> {
-        self.wait_until(Some(limit)).await
+    pub async fn wait_for(&self, timeout: Duration) -> Result<(), LatchError> {
+        self.wait_until(Some(timeout)).await
     }
 
-    async fn wait_until(&self, limit: Option<Duration>) -> Result<(), LatchError> {
+    async fn wait_until(&self, timeout: Option<Duration>) -> Result<(), LatchError> {
         let call = self.0.call(WakeSignal::default())?;
-        let (mut wait, look) = (call.wait(limit)?, call.look(Watching::Wanted));
+        let (mut wait, read) = (call.wait(timeout)?, call.read(Watching::Wanted));
         loop {
             let context = call.context()?;
             let asked_at = call.now();
             match wait.step(asked_at) {
                 Step::End(end) => return end,
-                Step::Look => {
-                    let (name, latch) = (&look.name, Operation::Latch);
-                    let answer = ask(context, name, latch, |store| store.latch(&look, call.within())).await;
-                    wait.looked(asked_at, call.now(), answer);
+                Step::Poll => {
+                    let (name, latch) = (&read.name, Operation::Latch);
+                    let answer = ask(context, name, latch, |store| store.latch(&read, call.within())).await;
+                    wait.answered(asked_at, call.now(), answer);
                 }
                 Step::Sleep(until) => {
                     sleep(&call, until).await;
-                    wait.hear(call.now());
+                    wait.notified(call.now());
                 }
             }
         }
@@ -240,7 +240,7 @@ impl Latch {
     pub async fn reset(&self) -> Result<(), LatchError> {
         let call = self.0.call(WakeSignal::default())?;
         // Repeating it ends no later epoch, because it names the one to end.
-        if let Some(state) = insist(&call, &call.look(Watching::Unwanted)).await?.state {
+        if let Some(state) = insist(&call, &call.read(Watching::Unwanted)).await?.state {
             insist(&call, &call.reset(&state)).await?;
         }
         Ok(())

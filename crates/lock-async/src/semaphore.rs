@@ -14,8 +14,8 @@ impl Semaphore {
 
     /// Changes the limit for all users of the name, even while permits are held and waited for.
     ///
-    /// Nobody loses a permit. If the limit is lowered, nothing is granted until it is no longer exceeded; if it is raised, those
-    /// who wait are served at once. A waiter for more permits than the new limit gets an error.
+    /// Nobody loses a permit. If the limit is lowered, nothing is granted until it is no longer exceeded; if it is raised,
+    /// waiters are served at once. A waiter for more permits than the new limit gets an error.
     ///
     /// For seven days after the last change, the old limits are accepted as well (the last eight of them: what was in use, and
     /// what this semaphore was made with), and mean the new one. So a rolling deployment can change the limit: processes of

@@ -52,7 +52,7 @@ pub enum StoreEvent {
 
 /// A listener's reply to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Delivery {
     /// The event was accepted. If it is a grant, its owner belongs to this listener, or the listener cannot tell.
     Taken,
     /// The event is a grant for an owner that this listener does not know.
@@ -64,7 +64,7 @@ pub enum Heard {
 /// A client as its backend sees it: the recipient of the store's events.
 pub trait Listener: Send + Sync + 'static {
     /// Processes an event. Never blocks for long and never calls back into the backend.
-    fn hear(&self, event: StoreEvent) -> Heard;
+    fn deliver(&self, event: StoreEvent) -> Delivery;
 
     /// Releases once, in the background, a lease that was granted to an owner that no listener knows: nobody would use
     /// it or give it up. Does not block.
@@ -88,8 +88,8 @@ impl EventSink {
     }
 
     /// Delivers one event.
-    pub fn deliver(&self, event: StoreEvent) -> Heard {
-        self.0.hear(event)
+    pub fn deliver(&self, event: StoreEvent) -> Delivery {
+        self.0.deliver(event)
     }
 
     /// Releases a lease that no listener knows.
@@ -101,17 +101,17 @@ impl EventSink {
 struct Told<F>(F);
 
 impl<F: Fn(StoreEvent) + Send + Sync + 'static> Listener for Told<F> {
-    fn hear(&self, event: StoreEvent) -> Heard {
+    fn deliver(&self, event: StoreEvent) -> Delivery {
         (self.0)(event);
-        Heard::Taken
+        Delivery::Taken
     }
 
     fn release_unknown(&self, _lease: Lease) {}
 }
 
 impl<L: Listener> Listener for Weak<L> {
-    fn hear(&self, event: StoreEvent) -> Heard {
-        self.upgrade().map_or(Heard::Gone, |listener| listener.hear(event))
+    fn deliver(&self, event: StoreEvent) -> Delivery {
+        self.upgrade().map_or(Delivery::Gone, |listener| listener.deliver(event))
     }
 
     fn release_unknown(&self, lease: Lease) {
@@ -143,13 +143,13 @@ impl Listeners {
         let heard: Vec<_> = sinks.iter().map(|sink| (sink.deliver(event.clone()), sink)).collect();
         let first = |which| heard.iter().find(|(heard, _)| *heard == which).map(|(_, sink)| sink);
         if let (StoreEvent::Granted { lease, .. }, None, Some(sink)) =
-            (event, first(Heard::Taken), first(Heard::Unknown))
+            (event, first(Delivery::Taken), first(Delivery::Unknown))
         {
             sink.release_unknown(lease.clone());
         }
-        if first(Heard::Gone).is_some() {
+        if first(Delivery::Gone).is_some() {
             let is_gone = |known: &EventSink| {
-                heard.iter().any(|(heard, sink)| *heard == Heard::Gone && Arc::ptr_eq(&known.0, &sink.0))
+                heard.iter().any(|(heard, sink)| *heard == Delivery::Gone && Arc::ptr_eq(&known.0, &sink.0))
             };
             self.lock().retain(|sink| !is_gone(sink));
         }
@@ -186,10 +186,10 @@ mod tests {
     }
 
     impl Listener for Client {
-        fn hear(&self, event: StoreEvent) -> Heard {
+        fn deliver(&self, event: StoreEvent) -> Delivery {
             *self.heard.lock().unwrap() += 1;
             match event {
-                StoreEvent::Granted { lease, .. } if lease.owner != self.owner => Heard::Unknown,
+                StoreEvent::Granted { lease, .. } if lease.owner != self.owner => Delivery::Unknown,
                 StoreEvent::Granted { .. }
                 | StoreEvent::Freed { .. }
                 | StoreEvent::Wanted { .. }
@@ -197,7 +197,7 @@ mod tests {
                 | StoreEvent::LatchChanged { .. }
                 | StoreEvent::RecheckAll
                 | StoreEvent::RecheckHolds
-                | StoreEvent::SessionEnded => Heard::Taken,
+                | StoreEvent::SessionEnded => Delivery::Taken,
             }
         }
 

@@ -57,7 +57,7 @@ pub use capabilities::{
     Ability, Capabilities, Copies, Counter, Durability, EntriesEnd, Isolation, Keep, RequestOrder, Waiting,
 };
 pub use error::{BackendError, Effect, ErrorKind, Operation};
-pub use event::{EventSink, Heard, Listener, Listeners, StoreEvent};
+pub use event::{Delivery, EventSink, Listener, Listeners, StoreEvent};
 pub use hold::{Hold, LossReason, Lost};
 pub use immediate::Immediate;
 pub use invalid::Invalid;

@@ -112,8 +112,8 @@ impl<D: Driver, W: Wake> LatchCall<'_, D, W> {
         self.request(Act::Reset { generation: state.generation, ttl: self.ttl })
     }
 
-    /// A look.
-    pub fn look(&self, watching: Watching) -> Request {
+    /// A request to read it.
+    pub fn read(&self, watching: Watching) -> Request {
         self.request(Act::Look { watching })
     }
 
@@ -121,8 +121,8 @@ impl<D: Driver, W: Wake> LatchCall<'_, D, W> {
     ///
     /// # Errors
     /// `Backend` if the system's random source fails.
-    pub fn wait(&self, limit: Option<Duration>) -> Result<Wait, LatchError> {
-        Ok(Wait::new(self.name.clone(), self.now(), limit, random()?))
+    pub fn wait(&self, timeout: Option<Duration>) -> Result<Wait, LatchError> {
+        Ok(Wait::new(self.name.clone(), self.now(), timeout, random()?))
     }
 
     /// The repetitions of a request that is sent now.
@@ -299,10 +299,10 @@ mod tests {
         let call = latch.call(signal.clone()).unwrap();
         let woken = || signal.0.swap(0, Ordering::Relaxed);
         for (name, times) in [("a", 1), ("b", 0)] {
-            stations.hear(StoreEvent::LatchChanged { name: name.parse().unwrap() });
+            stations.deliver(StoreEvent::LatchChanged { name: name.parse().unwrap() });
             assert_eq!(woken(), times, "{name}");
         }
-        stations.hear(StoreEvent::RecheckAll);
+        stations.deliver(StoreEvent::RecheckAll);
         assert_eq!(woken(), 1);
         assert!(call.context().is_ok());
         stations.close();

@@ -5,7 +5,7 @@ use std::fmt;
 
 use lock_core::station::{Floor, Input, Station};
 use lock_core::{
-    Certainty, EventSink, Evidence, Heard, Lease, Listener, LockName, NameKind, Owner, ReleaseRequest, StoreEvent,
+    Certainty, Delivery, EventSink, Evidence, Lease, Listener, LockName, NameKind, Owner, ReleaseRequest, StoreEvent,
 };
 
 use crate::client_context::ClientContext;
@@ -112,18 +112,18 @@ impl<D: Driver> Stations<D> {
 
 impl<D: Driver> Listener for Stations<D> {
     /// Passes an event on. A grant is for the station that knows its owner, if there is one.
-    fn hear(&self, event: StoreEvent) -> Heard {
+    fn deliver(&self, event: StoreEvent) -> Delivery {
         let sites = match &event {
             StoreEvent::Granted { lease, .. } => match self.of_owner(&lease.name, lease.owner) {
                 Some(site) => vec![site],
-                None => return Heard::Unknown,
+                None => return Delivery::Unknown,
             },
             StoreEvent::Freed { name } | StoreEvent::Wanted { name } | StoreEvent::Revoked { name } => {
                 self.find_all(name)
             }
             StoreEvent::LatchChanged { name } => {
                 self.wake_registry.wake(name);
-                return Heard::Taken;
+                return Delivery::Taken;
             }
             StoreEvent::RecheckHolds => self.all(),
             StoreEvent::RecheckAll | _ => {
@@ -132,7 +132,7 @@ impl<D: Driver> Listener for Stations<D> {
             }
         };
         sites.iter().for_each(|site| site.handle(Input::Event(event.clone())));
-        Heard::Taken
+        Delivery::Taken
     }
 
     fn release_unknown(&self, lease: Lease) {

@@ -1,10 +1,10 @@
-//! Uses of locks, composed from the locks of a client: several locks at once, re-entrant locks, locks that degrade to
+//! Uses of locks, composed from the locks of a client: several locks together, re-entrant locks, locks that degrade to
 //! one of this process, jobs, elections, and values that are computed once.
 //!
 //! Nothing here is known to a store. The policy is the same in both facades. Code that waits is in `nonblocking`, whose files are compiled
 //! for `blocking` as well; each of the two has its own `loss_and_leaders`, `cache` and `waiting`. Import the trait `Kit` of one of them to call its methods on a client.
 //!
-//! - Several locks at once: `set` (which order, how long), `guards` (what is held), and `all` of each facade.
+//! - Several locks together: `set` (which order, how long), `guards` (what is held), and `all` of each facade.
 //! - A lock that the thread which holds it can acquire again: `reentrant` of `blocking`.
 //! - Jobs: `slot` (what a run is for), `earlier_slots` (that nobody has run), `first_slot` (since when the job runs), `job` (what is acquired
 //!   and kept), `outcome`, `taken_slot` (why a slot is taken), and `job` and `run` (a job that has begun) of each facade.

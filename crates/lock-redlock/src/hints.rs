@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lock_core::node::QuorumNode;
-use lock_core::{EventSink, Heard, Lease, Listener, LockName, StoreEvent};
+use lock_core::{Delivery, EventSink, Lease, Listener, LockName, StoreEvent};
 
 use crate::quorum::NodeId;
 
@@ -38,15 +38,15 @@ struct Part {
 }
 
 impl Listener for Part {
-    fn hear(&self, event: StoreEvent) -> Heard {
+    fn deliver(&self, event: StoreEvent) -> Delivery {
         // A revocation that was missed is noticed by the next renewal.
         if event == StoreEvent::RecheckHolds {
-            return Heard::Taken;
+            return Delivery::Taken;
         }
         if let StoreEvent::Freed { name } = &event {
             let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
             if !counts.freed(name, self.node, self.majority) {
-                return Heard::Taken;
+                return Delivery::Taken;
             }
         }
         self.sink.deliver(event)

@@ -2,7 +2,7 @@
 //! limit, a latch or a revocation does.
 //!
 //! A store shows the rows of one lock as [`Rows`], and calls one function for each request. The function reads, decides,
-//! and then writes all changes at once, or none. Nothing here reads a clock or does I/O: the time comes with the rows. An end
+//! and then writes all changes together, or none. Nothing here reads a clock or does I/O: the time comes with the rows. An end
 //! is exclusive: at its end, a lease has ended.
 //!
 //! ```

@@ -44,7 +44,7 @@ pub enum NewWaiters {
 
 /// The result of a poll.
 #[derive(Clone, Debug, Default)]
-pub struct PollResult {
+pub struct Polled {
     /// Events for waiters.
     pub events: Vec<StoreEvent>,
     /// Their positions; 0 without a place.
@@ -59,7 +59,7 @@ pub struct Poller {
     /// The shortest time between two polls for the first waiter.
     tick: Duration,
     waiters: Vec<Waiter>,
-    new_waiters: NewWaiters,
+    new: NewWaiters,
     /// When the waiters' prospects last changed.
     changed: Moment,
     /// When a turn may come although nobody writes, as the last poll has found.
@@ -74,7 +74,7 @@ impl Poller {
         Self {
             tick,
             waiters: Vec::new(),
-            new_waiters: NewWaiters::None,
+            new: NewWaiters::None,
             changed: Moment::ORIGIN,
             due: None,
             cost: Duration::ZERO,
@@ -91,7 +91,7 @@ impl Poller {
         }
         let Claim { name, owner, terms, .. } = claim.clone();
         self.waiters.push(Waiter { name, owner, terms, position, place_until: now + valid_for });
-        self.new_waiters = NewWaiters::Some;
+        self.new = NewWaiters::Some;
     }
 
     /// Polls for this owner no longer.
@@ -113,7 +113,7 @@ impl Poller {
     pub fn pause(&mut self, now: Moment) -> Option<Duration> {
         self.waiters.retain(|waiter| now < waiter.place_until);
         let foremost = self.waiters.iter().map(|waiter| waiter.position).min()?;
-        if self.new_waiters == NewWaiters::Some {
+        if self.new == NewWaiters::Some {
             return Some(Duration::ZERO);
         }
         let tick = self.tick.max(self.cost);
@@ -128,12 +128,12 @@ impl Poller {
 
     /// Begins a poll. Returns whether there are new waiters since the last one.
     pub fn begin(&mut self) -> NewWaiters {
-        std::mem::take(&mut self.new_waiters)
+        std::mem::take(&mut self.new)
     }
 
     /// Ends a poll of all locks with waiters, with one result for them all. Returns the events for the waiters that are still there: others
     /// may have left, or been answered, meanwhile.
-    pub fn finish(&mut self, now: Moment, found: PollResult) -> Vec<StoreEvent> {
+    pub fn finish(&mut self, now: Moment, found: Polled) -> Vec<StoreEvent> {
         self.due = found.due;
         for (owner, position) in found.positions {
             let moved = self.waiters.iter_mut().find(|waiter| waiter.owner == owner && waiter.position != position);

@@ -10,7 +10,7 @@ use lock_core::{
     Answer, BackendError, Claim, Effect, ErrorKind, EventSink, Listeners, LockName, Owner, Queueing, StoreEvent,
 };
 use lock_host::{Clock, HostClock};
-use lock_rules::poll::{PollResult, Poller, Waiter};
+use lock_rules::poll::{Polled, Poller, Waiter};
 use lock_rules::window;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -131,7 +131,7 @@ impl<D: Database> Drop for Waiters<D> {
 
 impl State {
     /// The events of a look. A lock that looks free may not be: a transaction may be fenced by its expired lease.
-    fn seen(&mut self, found: PollResult) -> Vec<StoreEvent> {
+    fn seen(&mut self, found: Polled) -> Vec<StoreEvent> {
         let now = Instant::now();
         self.freed.retain(|_, at| now - *at < FREED_EVERY);
         let mut events = self.poller.finish(HostClock.now(), found);
@@ -264,14 +264,14 @@ impl<D: Database> Desk<D> {
         sleep(RETRY).await;
     }
 
-    async fn survey(&self) -> Result<PollResult, BackendError> {
+    async fn survey(&self) -> Result<Polled, BackendError> {
         let mut by_name: HashMap<_, Vec<Waiter>> = HashMap::new();
         for waiter in self.state().poller.waiters() {
             by_name.entry(waiter.name.clone()).or_default().push(waiter.clone());
         }
         let mut session = Session::<D>::new(self.database.lend().await?, Instant::now() + LOOK_WITHIN);
         let key = |name: &LockName| self.database.prefix().key(name.as_str());
-        let (mut all, mut names) = (PollResult::default(), by_name.iter().peekable());
+        let (mut all, mut names) = (Polled::default(), by_name.iter().peekable());
         while names.peek().is_some() {
             let some = names.by_ref().take(LOCKS_MAX);
             let requests = some.map(|(name, waiters)| (key(name), window::survey(name, waiters))).collect();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lock_core::{BackendError, LockName, Moment, Operation};
 use lock_host::{Clock, HostClock};
-use lock_rules::poll::{self, NewWaiters, PollResult, Waiter};
+use lock_rules::poll::{self, NewWaiters, Polled, Waiter};
 
 use crate::error::{Fault, Stage, explain};
 use crate::file::Missing;
@@ -42,7 +42,7 @@ impl<'a> Lookout<'a> {
         &mut self,
         new_waiters: NewWaiters,
         waiters: impl FnOnce() -> Vec<Waiter>,
-    ) -> Result<PollResult, BackendError> {
+    ) -> Result<Polled, BackendError> {
         let now = self.settings.timing.now();
         let session = self.session()?;
         let version = session.data_version();
@@ -51,7 +51,7 @@ impl<'a> Lookout<'a> {
         let is_due = self.due.is_some_and(|due| due <= now);
         if self.version == Some(version) && new_waiters == NewWaiters::None && !is_due {
             self.session = Some(session);
-            return Ok(PollResult::default());
+            return Ok(Polled::default());
         }
         // Read before the look: what is committed between the two is seen twice rather than never.
         self.version = Some(version);
@@ -68,7 +68,7 @@ impl<'a> Lookout<'a> {
         Session::open(self.settings, &mut self.session, Missing::Refuse, HostClock.now() + LOOK_WITHIN)
     }
 
-    fn survey(&mut self, session: Session, waiters: &[Waiter]) -> Result<PollResult, BackendError> {
+    fn survey(&mut self, session: Session, waiters: &[Waiter]) -> Result<Polled, BackendError> {
         let deadline = HostClock.now() + LOOK_WITHIN;
         let ask = Ask { operation: Operation::Acquire, access: Access::Read, deadline };
         match session.begin(self.settings, &ask, || {})? {
@@ -80,14 +80,14 @@ impl<'a> Lookout<'a> {
             }
             Begun::Replaced => {
                 self.session = Some(session);
-                Ok(PollResult::default())
+                Ok(Polled::default())
             }
         }
     }
 }
 
-fn survey(transaction: &Transaction<'_>, waiters: &[Waiter]) -> Result<PollResult, Fault> {
-    let mut found = PollResult::default();
+fn survey(transaction: &Transaction<'_>, waiters: &[Waiter]) -> Result<Polled, Fault> {
+    let mut found = Polled::default();
     let names: BTreeSet<&LockName> = waiters.iter().map(|waiter| &waiter.name).collect();
     for name in names {
         let mine: Vec<&Waiter> = waiters.iter().filter(|waiter| waiter.name == *name).collect();

@@ -39,7 +39,7 @@ pub(crate) struct StoreErrors {
 
 impl StoreErrors {
     /// The text of the current error, if the store has failed for a while and this error was not reported before.
-    pub(crate) fn to_report(&mut self, now: Moment, error: Option<StoreError>) -> Option<String> {
+    pub(crate) fn unreported(&mut self, now: Moment, error: Option<StoreError>) -> Option<String> {
         let Some(StoreError { text, gist }) = error else {
             self.failing_since = None;
             return None;
@@ -58,7 +58,7 @@ mod tests {
         let mut errors = StoreErrors::default();
         let mut news = |second: u64, message: Option<&str>| {
             let now = Moment::ORIGIN + Duration::from_secs(second);
-            errors.to_report(now, message.map(|message| message.to_owned().into()))
+            errors.unreported(now, message.map(|message| message.to_owned().into()))
         };
         for (second, message, told) in [
             (0, None, None),

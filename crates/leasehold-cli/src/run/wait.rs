@@ -67,7 +67,7 @@ pub(crate) fn acquire(
                 _ => return Err(thread.give_up(signal)),
             }
         }
-        if let Some(error) = errors.to_report(HostClock.now(), thread.store_error(&request)) {
+        if let Some(error) = errors.unreported(HostClock.now(), thread.store_error(&request)) {
             spinner.aside(|| voice.warn_waiting(&request.name, &error));
         }
         if spinner.wants_look() {

@@ -1,4 +1,4 @@
-//! Waiting for a latch: when to look at it, and when the wait is over.
+//! Waiting for a latch: when to poll it, and when the wait is over.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use crate::{BackendError, LockName, Moment, to_the_millisecond};
 #[derive(Debug)]
 pub struct Wait {
     name: LockName,
-    limit: Option<Duration>,
+    timeout: Option<Duration>,
     until: Option<Moment>,
-    look_at: Moment,
+    poll_at: Moment,
     generation: Option<Generation>,
     tries: u32,
     dice: Dice,
@@ -26,38 +26,38 @@ pub struct Wait {
 /// The next step of a wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Look at the latch now, and report the answer with [`Wait::looked`].
-    Look,
-    /// Nothing before this moment, unless the store sends an event: then call [`Wait::hear`].
+    /// Ask about the latch now, and report the answer with [`Wait::answered`].
+    Poll,
+    /// Nothing before this moment, unless the store sends an event: then call [`Wait::notified`].
     Sleep(Moment),
     /// It is over.
     End(Result<(), LatchError>),
 }
 
 impl Wait {
-    /// A wait that begins now, and lasts for at most `limit` if there is one. The seed is for jitter.
-    pub fn new(name: LockName, now: Moment, limit: Option<Duration>, seed: u64) -> Self {
-        let until = limit.map(|limit| now + limit);
-        Self { name, limit, until, look_at: now, generation: None, tries: 0, dice: Dice::new(seed), end: None }
+    /// A wait that begins now, and lasts for at most `timeout` if there is one. The seed is for jitter.
+    pub fn new(name: LockName, now: Moment, timeout: Option<Duration>, seed: u64) -> Self {
+        let until = timeout.map(|timeout| now + timeout);
+        Self { name, timeout, until, poll_at: now, generation: None, tries: 0, dice: Dice::new(seed), end: None }
     }
 
     /// The next step.
     pub fn step(&self, now: Moment) -> Step {
         match &self.end {
             Some(end) => Step::End(end.clone()),
-            None if now >= self.look_at => Step::Look,
-            None => Step::Sleep(self.look_at),
+            None if now >= self.poll_at => Step::Poll,
+            None => Step::Sleep(self.poll_at),
         }
     }
 
     /// The store says that the latch has changed, or may have.
-    pub fn hear(&mut self, now: Moment) {
-        self.look_at = self.look_at.min(now);
+    pub fn notified(&mut self, now: Moment) {
+        self.poll_at = self.poll_at.min(now);
     }
 
-    /// The answer to a look that was handed out at `asked_at`. The last look is never before the end of the wait, so what a
+    /// The answer to a poll that was handed out at `asked_at`. The last poll is never before the end of the wait, so what a
     /// wait that timed out reports is true at its end.
-    pub fn looked(&mut self, asked_at: Moment, now: Moment, answer: Result<Seen, BackendError>) {
+    pub fn answered(&mut self, asked_at: Moment, now: Moment, answer: Result<Seen, BackendError>) {
         let is_over = self.until.is_some_and(|until| asked_at >= until);
         let (end, pause) = match answer {
             Ok(Seen { state, told }) => {
@@ -69,8 +69,8 @@ impl Wait {
         };
         self.end = end;
         self.tries += 1;
-        let look_at = now + self.dice.jittered(pause);
-        self.look_at = self.until.map_or(look_at, |until| look_at.min(until));
+        let poll_at = now + self.dice.jittered(pause);
+        self.poll_at = self.until.map_or(poll_at, |until| poll_at.min(until));
     }
 
     /// The end of the wait with this state; `None` if it continues.
@@ -91,8 +91,8 @@ impl Wait {
     }
 
     fn timed_out(&self, state: Option<LatchState>) -> LatchError {
-        let limit = self.limit.unwrap_or_default();
-        let waited = if limit.is_zero() { limit } else { to_the_millisecond(limit) };
+        let timeout = self.timeout.unwrap_or_default();
+        let waited = if timeout.is_zero() { timeout } else { to_the_millisecond(timeout) };
         LatchError::TimedOut { name: self.name.clone(), waited, state }
     }
 }
@@ -110,19 +110,19 @@ mod tests {
         LatchState { expected, arrived, ..LatchState::new(Generation::new(generation)) }
     }
 
-    fn wait(limit: Option<Duration>) -> Wait {
-        Wait::new("a".parse().unwrap(), Moment::ORIGIN, limit, 1)
+    fn wait(timeout: Option<Duration>) -> Wait {
+        Wait::new("a".parse().unwrap(), Moment::ORIGIN, timeout, 1)
     }
 
     /// Looks now, and returns what comes next.
     fn look(wait: &mut Wait, now: Moment, state: impl Into<Option<LatchState>>) -> Step {
-        assert_eq!(wait.step(now), Step::Look);
-        wait.looked(now, now, Ok(Seen { state: state.into(), told: false }));
+        assert_eq!(wait.step(now), Step::Poll);
+        wait.answered(now, now, Ok(Seen { state: state.into(), told: false }));
         wait.step(now)
     }
 
     fn fail(wait: &mut Wait, now: Moment, kind: ErrorKind) -> Step {
-        wait.looked(now, now, Err(error(kind)));
+        wait.answered(now, now, Err(error(kind)));
         wait.step(now)
     }
 
@@ -134,7 +134,7 @@ mod tests {
     fn end(wait: &mut Wait, mut now: Moment, state: LatchState) -> (Result<(), LatchError>, Moment) {
         loop {
             match wait.step(now) {
-                Step::Look => _ = look(wait, now, state),
+                Step::Poll => _ = look(wait, now, state),
                 Step::Sleep(until) => now = until,
                 Step::End(end) => return (end, now),
             }
@@ -157,10 +157,10 @@ mod tests {
     #[test]
     fn a_wait_that_is_told_looks_rarely_and_at_once_when_it_hears() {
         let mut wait = wait(None);
-        wait.looked(Moment::ORIGIN, Moment::ORIGIN, Ok(Seen { state: Some(state(1, Some(2), 1)), told: true }));
+        wait.answered(Moment::ORIGIN, Moment::ORIGIN, Ok(Seen { state: Some(state(1, Some(2), 1)), told: true }));
         assert!(matches!(wait.step(Moment::ORIGIN), Step::Sleep(until) if until >= Moment::ORIGIN + SECOND));
-        wait.hear(Moment::ORIGIN);
-        assert_eq!(wait.step(Moment::ORIGIN), Step::Look);
+        wait.notified(Moment::ORIGIN);
+        assert_eq!(wait.step(Moment::ORIGIN), Step::Poll);
     }
 
     #[test]

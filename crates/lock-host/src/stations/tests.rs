@@ -61,11 +61,11 @@ fn a_grant_is_for_the_station_that_asked_and_is_released_where_none_did() {
     let lease = grant(&one, claim(&one), 7);
     let event =
         |lease: &Lease| StoreEvent::Granted { lease: lease.clone(), valid_for: Duration::from_secs(30), wanted: false };
-    assert_eq!(stations.hear(event(&lease)), Heard::Taken);
+    assert_eq!(stations.deliver(event(&lease)), Delivery::Taken);
     let strange = Lease { owner: theirs.owner, ..lease.clone() };
-    assert_eq!(stations.hear(event(&strange)), Heard::Unknown);
+    assert_eq!(stations.deliver(event(&strange)), Delivery::Unknown);
     let elsewhere = Lease { name: name(3), ..lease };
-    assert_eq!(stations.hear(event(&elsewhere)), Heard::Unknown);
+    assert_eq!(stations.deliver(event(&elsewhere)), Delivery::Unknown);
     stations.release_unknown(elsewhere.clone());
     let Recorder { released, .. } = &stations.context().driver;
     assert_eq!(*released.lock().unwrap(), [elsewhere.owner]);

@@ -19,12 +19,12 @@ const CALLS_MAX: usize = 32;
 
 /// Tries to take the locks in this order, all at the same time.
 pub(super) fn try_all(mutexes: &[Mutex], order: &[usize]) -> Vec<Result<Guard, TryAcquireError>> {
-    at_once(order, |&index| mutexes[index].try_acquire_or_holder())
+    concurrently(order, |&index| mutexes[index].try_acquire_or_holder())
 }
 
 /// Calls a function for each item, and returns the results in the order of the items. The caller's thread makes the first
 /// call, and each other that no thread can be started for.
-fn at_once<T, R>(items: &[T], call: impl Fn(&T) -> R + Sync) -> Vec<R>
+fn concurrently<T, R>(items: &[T], call: impl Fn(&T) -> R + Sync) -> Vec<R>
 where
     T: Sync,
     R: Send,
@@ -125,8 +125,8 @@ mod tests {
             all_here.wait();
             item * 2
         };
-        let doubled = test_support::bounds::within("all calls to be made", || at_once(&items, call));
+        let doubled = test_support::bounds::within("all calls to be made", || concurrently(&items, call));
         assert_eq!(doubled, items.iter().map(|item| item * 2).collect::<Vec<_>>());
-        assert!(at_once(&[], |item: &usize| *item).is_empty());
+        assert!(concurrently(&[], |item: &usize| *item).is_empty());
     }
 }

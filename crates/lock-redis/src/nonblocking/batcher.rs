@@ -20,21 +20,21 @@ use crate::wire::{Call, Ownership};
 pub(crate) struct Sharing {
     /// Beside how many others a request may leave at once, in a write of its own.
     beside_max: usize,
-    /// How many requests one write takes while few are under way. The first of them waits for the answer to the last.
+    /// How many requests one write takes while few are in flight. The first of them waits for the answer to the last.
     together: usize,
 }
 
 impl Sharing {
-    /// With several writes under way, the server answers one while the client prepares another.
+    /// With several writes in flight, the server answers one while the client prepares another.
     pub(crate) const AT_A_SERVER: Self = Self { beside_max: 0, together: 32 };
     /// At a node of a quorum. There the client can turn to other nodes meanwhile, and small batches cost all of them time.
     /// Chosen: a task has at most two pairs at a slow node, the one that is nearly over and the next.
     pub(crate) const AT_A_NODE: Self = Self { beside_max: 3, together: 128 };
 }
 
-/// How many waiting requests are grouped at a time. Chosen: enough for several writes while a thousand are under way.
+/// How many waiting requests are grouped at a time. Chosen: enough for several writes while a thousand are in flight.
 const GROUPED_MAX: usize = 512;
-/// One write takes up to a quarter of the requests under way, if that is more. Measured: with 1,000 tasks, the server's time for a pair
+/// One write takes up to a quarter of the requests in flight, if that is more. Measured: with 1,000 tasks, the server's time for a pair
 /// is a tenth less, and client and server still work at the same time.
 const SHARE_OF_A_WRITE: usize = 4;
 
@@ -43,8 +43,8 @@ pub(crate) struct Batcher {
     connection: MultiplexedConnection,
     requests: mpsc::UnboundedSender<Request>,
     sharing: Sharing,
-    /// How many requests are under way.
-    under_way: AtomicUsize,
+    /// How many requests are in flight.
+    in_flight: AtomicUsize,
     /// How many of them share writes. Some of these may not have been sent yet.
     queued: AtomicUsize,
 }
@@ -70,13 +70,13 @@ impl Batcher {
     pub(crate) fn new(connection: MultiplexedConnection, sharing: Sharing) -> Self {
         let (batcher, requests) = mpsc::unbounded_channel();
         tokio::spawn(send_all(requests, connection.clone(), sharing.together));
-        let (under_way, queued) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { connection, requests: batcher, under_way, sharing, queued }
+        let (in_flight, queued) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { connection, requests: batcher, in_flight, sharing, queued }
     }
 
     /// Sends a command, and waits for its answer. Not an `async fn`, whose future would hold the command twice.
     pub(crate) fn ask(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
-        let under_way = Counted::begin(&self.under_way);
+        let in_flight = Counted::begin(&self.in_flight);
         let asked = if call.ownership == Ownership::Moving {
             Either::Left(self.asking(call).boxed())
         } else if self.may_leave_at_once() && call.wait.is_none() {
@@ -86,14 +86,14 @@ impl Batcher {
             Either::Right(self.queued(call))
         };
         asked.map(move |reply| {
-            drop(under_way);
+            drop(in_flight);
             reply?.extract_error()
         })
     }
 
     /// Whether a request, which is counted already, would overtake none, and there are too few to send it together with.
     fn may_leave_at_once(&self) -> bool {
-        self.under_way.load(Ordering::Relaxed) <= self.sharing.beside_max + 1
+        self.in_flight.load(Ordering::Relaxed) <= self.sharing.beside_max + 1
             && self.queued.load(Ordering::Relaxed) == 0
     }
 
@@ -125,7 +125,7 @@ impl Batcher {
 }
 
 async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: MultiplexedConnection, together: usize) {
-    let mut under_way = FuturesUnordered::new();
+    let mut in_flight = FuturesUnordered::new();
     let (mut waiting, mut unanswered, mut delivered) = (Vec::new(), 0, 0);
     // Writes that wait for replicas. The server runs nothing else of this connection meanwhile, so what is sent later can as
     // well be collected here, and its wait measured when it begins.
@@ -144,7 +144,7 @@ async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: Mu
                     waiting.extend(iter::from_fn(|| requests.try_recv().ok()).take(GROUPED_MAX));
                 }
             }
-            Some(Size { requests, waits: over }) = under_way.next(), if !under_way.is_empty() => {
+            Some(Size { requests, waits: over }) = in_flight.next(), if !in_flight.is_empty() => {
                 unanswered -= requests;
                 delivered += requests;
                 waits -= over;
@@ -170,10 +170,10 @@ async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: Mu
             if sending.as_mut().now_or_never().is_none() {
                 unanswered += size.requests;
                 waits += size.waits;
-                under_way.push(sending);
+                in_flight.push(sending);
             }
         }
         waiting.extend(writes.flat_map(Write::requests));
     }
-    while under_way.next().await.is_some() {}
+    while in_flight.next().await.is_some() {}
 }

@@ -96,7 +96,7 @@ impl Server<Link> {
         }
     }
 
-    #[expect(clippy::manual_async_fn, reason = "its future would hold the arguments twice, and many may be under way")]
+    #[expect(clippy::manual_async_fn, reason = "its future would hold the arguments twice, and many may be in flight")]
     pub(super) fn answer_once<Q: Question + Sync>(
         &self,
         question: &Q,

@@ -125,7 +125,7 @@ impl Run {
 
     fn command(&mut self) -> Cmd {
         let joined = self.many().map(|many| together(many, self.0.iter().map(|request| &request.call)));
-        // Many may be under way, and a joined command has the contents of all.
+        // Many may be in flight, and a joined command has the contents of all.
         let own = self.0.iter_mut().map(Request::command).last();
         joined.or(own).unwrap_or_default()
     }

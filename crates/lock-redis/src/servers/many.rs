@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lock_core::{EventSink, Heard, Lease, Listener, LockName, Prefix, StoreEvent, Waiting};
+use lock_core::{Delivery, EventSink, Lease, Listener, LockName, Prefix, StoreEvent, Waiting};
 use redis::Client;
 
 use super::server::{Server, Serving};
@@ -154,7 +154,7 @@ impl<O: Own> Many<O> {
 
 /// Hears that another server has become the primary.
 impl<O: Own> Listener for Many<O> {
-    fn hear(&self, _event: StoreEvent) -> Heard {
+    fn deliver(&self, _event: StoreEvent) -> Delivery {
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         let left: Vec<_> = nodes.extract_if(|_, node| self.directory.has_replaced(&node.address)).collect();
         drop(nodes);
@@ -164,16 +164,16 @@ impl<O: Own> Listener for Many<O> {
         {
             server.source.listen_in_time();
         }
-        Heard::Taken
+        Delivery::Taken
     }
 
     fn release_unknown(&self, _lease: Lease) {}
 }
 
 impl Listener for Relay {
-    fn hear(&self, event: StoreEvent) -> Heard {
+    fn deliver(&self, event: StoreEvent) -> Delivery {
         self.0.listeners().deliver(&event);
-        Heard::Taken
+        Delivery::Taken
     }
 
     /// The listeners do that themselves.

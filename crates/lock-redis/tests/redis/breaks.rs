@@ -100,7 +100,7 @@ fn a_release_that_another_server_answers_ended_nothing() {
     }
 }
 
-/// A server is lost with its data while a request is under way that it never runs. Another one takes its place.
+/// A server is lost with its data while a request is in flight that it never runs. Another one takes its place.
 pub(crate) fn fail_over_under<T: Send>(
     proxy: &Proxy,
     server: &mut RedisServer,
@@ -112,7 +112,7 @@ pub(crate) fn fail_over_under<T: Send>(
     proxy.lead_to(heir.port());
     thread::scope(|scope| {
         let asked = scope.spawn(ask);
-        eventually("the request is under way", || proxy.fired() > 0);
+        eventually("the request is in flight", || proxy.fired() > 0);
         server.kill();
         asked.join().unwrap()
     })

@@ -319,7 +319,7 @@ fn a_request_that_was_given_up_before_it_was_sent_is_not_sent() {
         for claim in [claim("alone")].into_iter().chain(kept) {
             tasks.spawn(ask(claim));
         }
-        // It is asked once the first one is under way, and dropped before anything else runs.
+        // It is asked once the first one is in flight, and dropped before anything else runs.
         let mut request = Box::pin(ask(given_up));
         let given_up =
             tokio::spawn(
@@ -347,7 +347,7 @@ fn thousands_of_requests_are_sent_in_their_order() {
 /// Measured: 600 bytes in a debug build with all features, 480 for most users. Each task that waits for an answer, or for its turn to
 /// ask, keeps one of these.
 #[test]
-fn a_request_under_way_is_small() {
+fn a_request_in_flight_is_small() {
     let server = RedisServer::start();
     let crowd = Crowd::new(&server.url());
     let size = size_of_val(&*crowd.redis.acquire(&claim("a"), SOON));

@@ -19,7 +19,7 @@ const OF_A_NODE: usize = 700;
 
 /// Nothing is sent here: these futures are not polled.
 #[test]
-fn a_request_under_way_is_small() {
+fn a_request_in_flight_is_small() {
     let redis = nonblocking::Redis::from(redis::Client::open(URL).unwrap());
     let claim = claim("small");
     let request = release_of(&claim, Certainty::Answered);

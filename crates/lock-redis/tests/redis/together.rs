@@ -1,4 +1,4 @@
-//! Requests that are under way together over one connection.
+//! Requests that are in flight together over one connection.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use lock_core::{Lease, LockName, Mode, Moment, StoreEvent, Terms};
 
-use super::{PollResult, Waiter};
+use super::{Polled, Waiter};
 use crate::entry::fits_at;
 use crate::position::position;
 use crate::rows::{Hold, Place, Rows};
@@ -11,12 +11,7 @@ use crate::rows::{Hold, Place, Rows};
 ///
 /// # Errors
 /// Those of the rows.
-pub fn survey<R: Rows>(
-    rows: &mut R,
-    name: &LockName,
-    waiters: &[&Waiter],
-    found: &mut PollResult,
-) -> Result<(), R::Error> {
+pub fn survey<R: Rows>(rows: &mut R, name: &LockName, waiters: &[&Waiter], found: &mut Polled) -> Result<(), R::Error> {
     let next = rows.next_place(0)?;
     for waiter in waiters {
         let (granted, place) = (granted(rows, waiter, next.is_some())?, rows.place(waiter.owner)?);

@@ -11,7 +11,7 @@ use lock_core::{
 
 use super::decision::{Decision, Missing, Presence};
 use super::{Committed, Needs, Step, Window, WindowStore};
-use crate::poll::{self, PollResult, Waiter};
+use crate::poll::{self, Polled, Waiter};
 use crate::position::COUNTED_MAX;
 use crate::refusal::Undone;
 
@@ -128,11 +128,11 @@ pub fn revoke<'a, S: WindowStore>(name: &'a LockName, token: FencingToken, by: &
 }
 
 /// As [`survey`](crate::poll::survey) has it, for waiters of this lock.
-pub fn survey<'a, S: WindowStore>(name: &'a LockName, waiters: &'a [Waiter]) -> Request<'a, S, PollResult> {
+pub fn survey<'a, S: WindowStore>(name: &'a LockName, waiters: &'a [Waiter]) -> Request<'a, S, Polled> {
     let owners = waiters.iter().map(|waiter| waiter.owner).collect();
     let needs = Needs { owners, places: 1, numbers: COUNTED_MAX, ..Needs::default() };
     Request::new(needs, Presence::Known, move |rows| {
-        let mut found = PollResult::default();
+        let mut found = Polled::default();
         poll::survey(rows, name, &waiters.iter().collect::<Vec<_>>(), &mut found)?;
         Ok(found)
     })

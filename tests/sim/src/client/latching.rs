@@ -79,7 +79,7 @@ impl Call {
             Doing::Once { again_at, .. } => Some(*again_at),
             Doing::Waiting(wait) => match wait.step(Moment::ORIGIN) {
                 Step::Sleep(until) => Some(until),
-                Step::Look | Step::End(_) => Some(Moment::ORIGIN),
+                Step::Poll | Step::End(_) => Some(Moment::ORIGIN),
             },
             Doing::Nothing => Some(Moment::ORIGIN),
         }
@@ -92,7 +92,7 @@ impl Call {
             Doing::Once { act, .. } => act.clone(),
             Doing::Waiting(wait) => match wait.step(now) {
                 Step::End(end) => return Some(Next::End(Some(end))),
-                Step::Look | Step::Sleep(_) => Act::Look { watching: Watching::Wanted },
+                Step::Poll | Step::Sleep(_) => Act::Look { watching: Watching::Wanted },
             },
             Doing::Nothing => return Some(Next::End(None)),
         };
@@ -112,7 +112,7 @@ impl Call {
             (Doing::Waiting(wait), answer) => {
                 let seen = answer.as_ref().ok().and_then(|seen| seen.state);
                 self.waits_for = self.waits_for.or(seen.map(|state| state.generation));
-                wait.looked(asked_at, now, answer);
+                wait.answered(asked_at, now, answer);
             }
             (Doing::Once { repeat, again_at, .. }, Err(error)) => match repeat.failed(now, error) {
                 Ok(at) => *again_at = at,
@@ -126,7 +126,7 @@ impl Call {
     /// The store says that the latch may have changed.
     pub(super) fn hear(&mut self, now: Moment) {
         if let Doing::Waiting(wait) = &mut self.doing {
-            wait.hear(now);
+            wait.notified(now);
         }
     }
 

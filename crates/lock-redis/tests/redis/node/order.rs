@@ -12,8 +12,8 @@ use crate::support::{SOON, claim, release_of};
 
 /// With fewer, none overtakes another although nothing hinders it.
 const PAIRS: usize = 10_000;
-/// How many requests are under way at most: sometimes enough to leave at once, sometimes too many.
-const UNDER_WAY_MAX: usize = 9;
+/// How many requests are in flight at most: sometimes enough to leave at once, sometimes too many.
+const IN_FLIGHT_MAX: usize = 9;
 
 #[test]
 fn no_release_overtakes_its_claim() {
@@ -29,15 +29,15 @@ fn no_release_overtakes_its_claim() {
         matches!(told, Ok(Told::Granted { .. } | Told::Released(Released::Released)))
     };
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(async {
-        let mut under_way = FuturesUnordered::new();
+        let mut in_flight = FuturesUnordered::new();
         for next in asks {
-            under_way.push(ask(next));
-            while under_way.len() > fastrand::usize(..UNDER_WAY_MAX) {
-                let told = under_way.next().await.unwrap();
+            in_flight.push(ask(next));
+            while in_flight.len() > fastrand::usize(..IN_FLIGHT_MAX) {
+                let told = in_flight.next().await.unwrap();
                 assert!(in_order(told));
             }
         }
-        while let Some(told) = under_way.next().await {
+        while let Some(told) = in_flight.next().await {
             assert!(in_order(told));
         }
     });
