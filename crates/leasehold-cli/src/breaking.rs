@@ -50,8 +50,8 @@ pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Whether the store may know a lease that it does not show. Of an earlier try that reached too few nodes of a quorum, they may remember whose
-/// lease it was; only the store can say that nothing is left to do.
+/// Whether the store may know a lease that it does not show. If an earlier try reached too few nodes of a quorum, these remember whose lease it
+/// was, and only the store can say that nothing is left to do.
 fn may_remain(entry: Option<&Entry>) -> bool {
     entry.is_none_or(|entry| entry.votes.is_some())
 }
@@ -87,7 +87,7 @@ struct Broken<'a> {
     name: &'a str,
     broken: bool,
     token: u64,
-    /// Who has lost it; null if the store does not show it.
+    /// The lease that was ended; null if the store does not show it.
     lease: Option<Lease<'a>>,
 }
 

@@ -133,7 +133,7 @@ impl Failure {
         Self::new(Exit::Usage, invalid.to_string())
     }
 
-    /// What failed over a connection of its own: the library's error is that of a connect, which is only a part of it.
+    /// A failure over a connection of its own. The error of the library is about the connect, which is only a part of that.
     pub(crate) fn while_connected(what: &str, error: BackendError) -> Self {
         let Self { exit, message, .. } = error.into();
         let reason = message.split_once(" connect: ").map_or(&*message, |(_, reason)| reason);
@@ -166,7 +166,7 @@ impl From<Error> for Failure {
 }
 
 impl From<Invalid> for Failure {
-    /// What is invalid is the configuration; of a command line, see [`usage`](Self::usage).
+    /// For a configuration. For a command line, see [`usage`](Self::usage).
     fn from(invalid: Invalid) -> Self {
         Self::new(Exit::Config, invalid.to_string())
     }

@@ -72,7 +72,7 @@ impl Poller {
         Ok(Snapshot { asked, at: HostClock.now(), entries })
     }
 
-    /// Polls again; `None` while the store is away, of which it warns once.
+    /// Polls again; `None` while the store is unreachable. It warns of that once.
     pub(crate) fn again(&mut self) -> Result<Option<Snapshot>, Failure> {
         match self.first() {
             Ok(look) => {

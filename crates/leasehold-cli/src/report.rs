@@ -201,7 +201,7 @@ pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
     written(writeln!(io::stdout().lock(), "{}", unhidden(text)))
 }
 
-/// Whether a result was written.
+/// The exit code after writing a result.
 pub(crate) fn written(result: io::Result<()>) -> Result<Exit, Failure> {
     match result {
         Ok(()) => Ok(Exit::Done),

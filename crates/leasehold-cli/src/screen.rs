@@ -29,7 +29,7 @@ pub(crate) fn beside(margin: usize, text: &str, stream: &(impl AsFd + IsTerminal
     fill(margin, text, width)
 }
 
-/// A text behind this beginning, in lines that fit the width, also if a word has to be broken; those after the first begin as far right.
+/// Wraps a text that follows `beginning` to the width. Later lines are indented as far, and words that are too long are broken.
 pub(crate) fn wrapped(beginning: &str, text: &str, width: Option<u16>) -> String {
     let Some(width) = width else { return format!("{beginning}{text}") };
     let margin = " ".repeat(beginning.len());

@@ -140,8 +140,7 @@ impl Story {
     pub(crate) fn end(&self) -> String {
         let full = u64::from(self.workers) * u64::from(self.deposits);
         let chart = Chart { result: &BALANCE, full, rows: self.stages.iter().map(Played::row).collect() };
-        let tenths = self.took_ms / 100;
-        format!("{}\n\n{} stages in {}.{} s", chart.text(), self.stages.len(), tenths / 10, tenths % 10)
+        chart.end(self.took_ms)
     }
 }
 

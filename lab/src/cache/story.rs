@@ -100,8 +100,7 @@ impl Story {
     pub(crate) fn end(&self) -> String {
         let full = u64::from(self.callers);
         let chart = Chart { result: &CALLS, full, rows: self.stages.iter().map(Played::row).collect() };
-        let tenths = self.took_ms / 100;
-        format!("{}\n\n{} stages in {}.{} s", chart.text(), self.stages.len(), tenths / 10, tenths % 10)
+        chart.end(self.took_ms)
     }
 }
 

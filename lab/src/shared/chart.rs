@@ -110,6 +110,12 @@ impl Row {
 }
 
 impl Chart {
+    /// The chart, and how long its stages took together.
+    pub(crate) fn end(&self, took_ms: u64) -> String {
+        let tenths = took_ms / 100;
+        format!("{}\n\n{} stages in {}.{} s", self.text(), self.rows.len(), tenths / 10, tenths % 10)
+    }
+
     /// A line with a bar for each stage, and what the columns count.
     pub(crate) fn text(&self) -> String {
         let labels = self.rows.iter().map(|row| row.label.len()).max().unwrap_or_default();

@@ -14,7 +14,7 @@ pub(crate) struct Change {
     /// When it was seen.
     pub(super) time: SystemTime,
     pub(super) seen: watch::Change,
-    /// Whether it was so when the watch began.
+    /// Whether the lock was held already when the watch began.
     pub(super) already: bool,
 }
 
@@ -36,7 +36,7 @@ impl Following {
         told(watch::changes(&[], self.watch.last().entries(), Duration::ZERO), true)
     }
 
-    /// Polls again, and returns what has happened since; nothing while the store is away.
+    /// Polls again, and returns the changes since; none while the store is unreachable.
     pub(crate) fn again(&mut self) -> Result<Vec<Change>, Failure> {
         let Some(next) = self.poller.again()? else {
             self.watch.miss();

@@ -25,7 +25,7 @@ pub(super) struct Line<'a> {
     /// `acquired`, `queued`, `released`, `lost`, `broken` or `ended`.
     event: &'static str,
     name: &'a str,
-    /// Whether it was so when the watch began.
+    /// Whether the lock was held already when the watch began.
     already: bool,
     /// Who acquired the lock or had it; null for `queued`.
     lease: Option<Lease<'a>>,
@@ -62,7 +62,7 @@ impl<'a> From<&'a Change> for Line<'a> {
     }
 }
 
-/// What has happened in a word, and its colour on a terminal.
+/// The event in one word, and its colour on a terminal.
 fn word(happened: &Happened) -> (&'static str, Style) {
     let (word, colour) = match happened {
         Happened::Acquired(_) => ("acquired", AnsiColor::Green),

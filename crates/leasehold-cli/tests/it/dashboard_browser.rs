@@ -161,7 +161,7 @@ fn an_open_row_has_a_command(browser: &Browser) {
     browser.until("!document.querySelector('#rows .detail')");
 }
 
-/// What has happened leads to the lock.
+/// A click on an event in the history filters the locks.
 fn an_event_filters_to_its_lock(browser: &Browser) {
     let event = "[...document.querySelectorAll('#history li')].find(event => event.textContent.includes('acquired') && event.querySelector('.name').textContent === 'job:1')";
     browser.until(&format!("{event}.querySelector('.why').textContent.includes('onerror')"));

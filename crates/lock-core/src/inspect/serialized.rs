@@ -102,7 +102,7 @@ impl Serialize for Page {
     }
 }
 
-/// What has happened in a word, the lease, who revoked it, and how many more wait.
+/// The event in one word, the lease, who revoked it, and how many more wait.
 fn told(happened: &Happened) -> (&'static str, Option<&Held>, Option<&Note>, Option<u32>) {
     match happened {
         Happened::Acquired(held) => ("acquired", Some(held), None, None),

@@ -75,11 +75,10 @@ impl Station {
 
     pub(super) fn report_acquired(&mut self, waiter: &Waiter, token: FencingToken) {
         let (waited, contended) = (self.last_now.since(waiter.since), self.contended(waiter));
-        let position = self.observed.as_mut().and_then(|observed| observed.waiters.position.take());
-        if let Some(observed) = &mut self.observed {
-            let hold = ReportedHold { token, since: self.last_now, failed_at: None };
-            observed.holds.insert(waiter.join.turn, hold);
-        }
+        let Some(observed) = &mut self.observed else { return };
+        let position = observed.waiters.position.take();
+        let hold = ReportedHold { token, since: self.last_now, failed_at: None };
+        observed.holds.insert(waiter.join.turn, hold);
         let event = |lock| Event::Acquired { lock, token, waited, contended, position };
         self.report(Some(waiter.join.turn), event);
     }
