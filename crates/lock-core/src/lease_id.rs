@@ -14,6 +14,12 @@ use crate::{FencingToken, Invalid, Owner};
 /// holder first puts its id there, and then writes only where its id still is. Where a resource can compare numbers, check the
 /// [`FencingToken`] instead: it also keeps out a holder that was paused before it put its id there.
 ///
+/// ```text
+/// UPDATE document SET editor = $id WHERE id = 7;                                -- first
+/// SELECT text FROM document WHERE id = 7;
+/// UPDATE document SET text = $text WHERE id = 7 AND editor = $id;               -- no row: another holder has put its id there, so stop
+/// ```
+///
 /// All holds under one lease with one token, such as those of readers, have the same id. It tells nothing about the
 /// owner, which is a secret.
 ///

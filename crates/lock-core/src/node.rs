@@ -29,7 +29,7 @@
 //!
 //! # Source
 //! S. Sanfilippo, "Distributed locks with Redis" (the quorum). Drawing a token at each node, and committing the highest of
-//! them in a second round against the grant's own token, is this project's; see `docs/book/src/guarantees.md`.
+//! them in a second round against the grant's own token, is this project's; see `docs/design/0008-a-quorum-with-tokens.md`.
 
 mod epoch;
 mod inspection;

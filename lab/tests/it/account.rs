@@ -171,7 +171,7 @@ fn labels(chart: &str) -> Vec<&str> {
 
 #[test]
 fn the_book_shows_the_chart_with_the_labels_of_today() {
-    let page = include_str!("../../../docs/book/src/why.md");
+    let page = include_str!("../../../docs/book/src/concepts.md");
     let chart = page.split("```").find(|part| part.contains("  lost updates  ")).unwrap();
     assert_eq!(labels(chart), STAGES.map(|stage| stage.label));
 }
