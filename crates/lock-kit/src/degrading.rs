@@ -139,7 +139,7 @@ impl DegradingCall {
 pub enum Scope {
     /// All users of the lock at its store.
     Store,
-    /// Only those of this process that acquire the lock with `degrading`: the store was away. Other processes may hold the lock at
+    /// Only callers of `degrading` in this process: the store was unreachable. Other processes may hold the lock at
     /// the same time.
     Process,
 }
@@ -167,7 +167,7 @@ impl<G> Scoped<G> {
         }
     }
 
-    /// The guard of the lock at the store, with all that it can do. `None` if the store was away.
+    /// The guard of the lock at the store, with all its methods. `None` if the store was unreachable.
     pub fn at_store(&self) -> Option<&G> {
         match &self.0 {
             Holding::AtStore(guard) => Some(guard),
@@ -175,7 +175,7 @@ impl<G> Scoped<G> {
         }
     }
 
-    /// Why the store did not grant the lock, if it was away. It may be what another caller of the client found, for another lock.
+    /// The error of the store, if it was unreachable. It may be the result of another caller of the client, for another lock.
     pub fn error(&self) -> Option<&BackendError> {
         match &self.0 {
             Holding::AtStore(_) => None,
@@ -200,13 +200,13 @@ impl<G: Deref<Target = Proof>> Scoped<G> {
         }
     }
 
-    /// The number that the protected resource checks. `None` if the store was away: this process cannot know a number that is
-    /// higher than those of other processes, so there is none that a resource could accept.
+    /// The number that the protected resource checks. `None` if the store was unreachable: this process cannot know a number that is
+    /// higher than those of other processes.
     pub fn fencing_token(&self) -> Option<FencingToken> {
         self.at_store().map(|guard| guard.fencing_token())
     }
 
-    /// A value that no other holder has, as [`Proof::lease_id`]. `None` if the store was away.
+    /// A value that no other holder has, as [`Proof::lease_id`]. `None` if the store was unreachable.
     pub fn lease_id(&self) -> Option<LeaseId> {
         self.at_store().map(|guard| guard.lease_id())
     }
@@ -217,7 +217,7 @@ impl<G: Deref<Target = Proof>> Scoped<G> {
         self.at_store().map(|guard| guard.remaining())
     }
 
-    /// Whether the lock is still held, within its [`scope`](Self::scope). Local and cheap. A guard of this process is never lost.
+    /// Whether the lock is still held, within its [`scope`](Self::scope). Local and cheap. A guard of this process is not lost.
     ///
     /// # Errors
     /// `Lost`, with the reason.

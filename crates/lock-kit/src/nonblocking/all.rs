@@ -40,7 +40,7 @@ pub fn all(mutexes: impl IntoIterator<Item = Mutex>) -> All {
 ///
 /// If all of them are free, they are acquired at the same time: in async code with one round trip to each store, however many there are,
 /// and otherwise in as many short-lived threads. If not, they are acquired one after the other, in an order that is the same for all
-/// clients. So sets cannot wait for each other in a circle, in whatever order their names are given. A set and a guard that is already
+/// clients. So sets cannot deadlock with each other, whatever the order of their names. A set and a guard that is already
 /// held can: acquire all locks of a piece of work as one set.
 #[derive(Clone, Debug)]
 #[must_use = "a set of locks does nothing until it is acquired"]
@@ -104,7 +104,7 @@ impl All {
         TryAcquireError::unless_busy(self.try_acquire_or_holder().await)
     }
 
-    /// Takes all of the locks if all are free, and otherwise names one that is not, and who holds it.
+    /// Takes all of the locks if all are free, and otherwise names one that is not, and its holder.
     ///
     /// # Errors
     /// `Busy` names a lock that is not free. `Failed` as [`try_acquire`](Self::try_acquire).
