@@ -17,6 +17,16 @@ async fn mutexes(locks: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Guards can be moved to other tasks and threads, and stored.
+const fn movable<T: Send + 'static>() {}
+
+const _: () = {
+    movable::<leasehold::Guard>();
+    movable::<leasehold::ReadGuard>();
+    movable::<leasehold::PermitGuard>();
+    movable::<leasehold::blocking::Guard>();
+};
+
 async fn without_local_hand_over(url: &str) -> Result<(), Box<dyn Error>> {
     let config = BackendConfig::from_url(url)?;
     let locks = leasehold::builder(&config).await?.chain(0).build()?;
