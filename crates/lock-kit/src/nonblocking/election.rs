@@ -21,7 +21,8 @@ use crate::errors::ObserveError;
 /// meanwhile, and its leader continues. So the resource has to check the [`term`](Leading::term), like any fencing token: a new leader
 /// first raises the fence to its [`write_token`](Leading::write_token), and then reads.
 ///
-/// The lock of the election is the mutex of its name, so the usual tools show the leader.
+/// The lock of the election is the mutex of its name, so the usual tools show the leader. For observers of the client and in metrics, a term
+/// that ends early is a loss, even if the lease itself lasts. Resigning, `close` and a long wait of a candidate are not reported as unusual.
 ///
 /// [`run_while_leader`](Self::run_while_leader) has an example.
 #[derive(Clone, Debug)]
@@ -101,7 +102,8 @@ impl Election {
         Ok(view.leader)
     }
 
-    /// Observes the leader, without being a candidate. [`Leaders::changed`] sends the first request.
+    /// Observes the leader, without being a candidate. [`Leaders::changed`] sends the first request. At a quorum, a majority of the nodes has
+    /// to answer.
     pub fn observe(&self) -> Leaders {
         Leaders { election: self.clone(), view: LeaderView::default(), read_at: None, has_ended: false }
     }
