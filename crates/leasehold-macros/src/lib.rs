@@ -84,8 +84,8 @@ use settings::Settings;
 /// # Arguments
 ///
 /// The arguments are dropped at the end of the body, before the lock is released. `return` and `?` end the body, and the lock is
-/// released. If the body panics, it is released as well. What the pattern of an argument leaves out is dropped after the release if
-/// `client` or `name` uses something that the pattern binds.
+/// released. A panic of the body also releases it. The part of an argument that a pattern leaves out (`Order { id, .. }`) is dropped after the release if
+/// `client` or `name` uses something that the pattern binds; name the whole argument to avoid that.
 ///
 /// # When not to use it
 ///

@@ -19,8 +19,8 @@ use crate::driver::{Driver, ask, end};
 ///
 /// # Cancel safety
 /// Dropping a guard releases the lock in the background, in order, without waiting. If a task blocks the runtime, the keeper's thread
-/// releases the lock a tenth of a second later, over a connection of its own (not with a connection or pool that was passed in without
-/// `push`).
+/// releases the lock a tenth of a second later, over a connection of its own. (It has none if a connection or pool was passed in without
+/// `push`.)
 ///
 /// If the process exits right after a drop, the release may not have been sent, and the lock stays held until its ttl has expired.
 /// Before the process exits, await [`release`](Self::release) or [`Client::close`](crate::Client::close).
@@ -149,7 +149,7 @@ impl Guard<Exclusive> {
     ///
     /// # Errors
     /// Those of [`release`](Self::release), and `Unsupported` if the store cannot keep a lock (`redlock://`): then the guard is
-    /// dropped, which releases the lock at once. To find out before, look at the
+    /// dropped, which releases the lock at once. To find out before, check the
     /// [`abilities`](lock_core::Capabilities::abilities) of the store. If an earlier change of the hold failed with an unknown
     /// outcome, the lock may be free at once.
     ///

@@ -47,8 +47,8 @@ macro_rules! option_setters {
             self.set($crate::Setting::MaxHold(max_hold))
         }
 
-        /// Ends the wait when this token is cancelled, with the error `Cancelled`. It leaves nothing at the store. What was acquired
-        /// before stays acquired. A token that is already cancelled ends a call without a request.
+        /// Ends the wait when this token is cancelled, with the error `Cancelled`. It leaves nothing at the store. Locks that were acquired
+        /// before stay acquired. A token that is already cancelled ends a call without a request.
         ///
         /// Another thread or task can end a wait in this way; it does not end work under the lock. In async code, dropping the future also ends a
         /// wait.
@@ -66,7 +66,7 @@ macro_rules! option_setters {
     (on_unavailable) => {
         /// Sets what an acquire does while the store is unreachable: [`Fail`](::lock_core::OnUnavailable::Fail), which is the default, or
         /// [`Wait`](::lock_core::OnUnavailable::Wait). With `Fail`, it waits for other holders only, and returns the error of the store
-        /// after an operation timeout without service (a sixth of the ttl, but at most a second).
+        /// after an operation timeout (a sixth of the ttl, but at most a second) without service.
         ///
         /// A `try_acquire` waits for nothing: it returns the first error. Once the lock is held, this has no effect.
         pub fn on_unavailable(self, on_unavailable: ::lock_core::OnUnavailable) -> Self {

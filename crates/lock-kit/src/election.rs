@@ -12,7 +12,7 @@ use lock_host::{HoldError, LockOptions, Proof, Setting};
 
 use crate::errors::{LeadershipLost, ObserveError};
 
-/// How often an observer polls. Chosen: a poll costs a request, and who leads is out of date as soon as it was read.
+/// How often an observer polls. Chosen: a poll costs a request, and its result is out of date as soon as it was read.
 const PACE_DEFAULT: Duration = Duration::from_secs(1);
 /// A pace that is set is at least this, so that an observer is no load on the store.
 const PACE_MIN: Duration = Duration::from_millis(10);
@@ -49,12 +49,12 @@ impl ElectionPlan {
     }
 }
 
-/// A candidate has nothing to do but to wait, so it waits for the store as well.
+/// A candidate has nothing to do but wait, so it also waits for the store.
 fn candidate(options: LockOptions) -> LockOptions {
     options.on_unavailable(OnUnavailable::Wait).standing_by()
 }
 
-/// The present leadership of this client. What a leadership derefs to.
+/// The present leadership of this client. A leadership derefs to it.
 #[derive(Debug)]
 pub struct Leading<G> {
     pub(crate) guard: G,
@@ -137,7 +137,7 @@ pub(crate) fn follows<T>(
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leader {
-    /// What the store says about the holder of the lease: host, process and reason.
+    /// The holder of the lease, as the store shows it: host, process and reason.
     pub holder: Holder,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lock_core::{FencingToken, LockName, Lost, WriteToken};
 use lock_host::Proof;
 
-/// The guards of a set of locks. What a guard of a set derefs to.
+/// The guards of a set of locks. A guard of a set derefs to it.
 #[derive(Debug)]
 pub struct Guards<G> {
     held: Stack<G>,

@@ -105,8 +105,8 @@ pub enum SkipReason {
     SlotHasRun,
     /// Its slot runs now. A crashed run is shown as running until its ttl has expired.
     SlotRuns,
-    /// Its slot was taken, and the store did not show whether it has run: the machine that took it waits for another run of the job to
-    /// end, or the lock of the job is kept for `at_least`, or the store failed when it was asked.
+    /// Its slot was taken, and the store did not show whether it has run. The machine that took it waits for another run of the job to
+    /// end, or the lock of the job is kept for `at_least`, or the store failed to answer.
     SlotTaken,
     /// The job runs now, for another slot if it has slots; or a run began less than its `at_least` ago.
     Running,

@@ -60,7 +60,7 @@ impl AllWatch {
 }
 
 impl DegradingGuard {
-    /// Waits until the hold is lost, but for at most `patience`, as [`Guard::lost_within`](lock_blocking::Guard::lost_within). A guard of this process is never lost:
+    /// Waits until the hold is lost, but for at most `patience`, as [`Guard::lost_within`](lock_blocking::Guard::lost_within). A guard of this process is not lost:
     /// for it, this sleeps that long and returns `None`.
     ///
     /// # Blocking

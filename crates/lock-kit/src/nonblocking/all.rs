@@ -14,9 +14,8 @@ use crate::set::{SetPlan, passes};
 /// All of these locks, which may be of several clients and stores. Each keeps its own options; the shortest
 /// [`wait`](All::wait) is that of the set.
 ///
-/// Locks of several clients are acquired in the order of their [locations](lock_core::Location). So that no two
-/// processes wait for each other, all of them must name a server in the same way in their URLs (host and port, or path),
-/// and a SQLite file must have one path, apart from symbolic links.
+/// Locks of several clients are acquired in the order of their [locations](lock_core::Location). To avoid deadlocks, all processes must name a
+/// server in the same way in their URLs (host and port, or path). A SQLite file must have one path, apart from symbolic links.
 ///
 /// # Examples
 /// ```
@@ -148,8 +147,8 @@ impl All {
 /// Dropping it releases the locks, the one that was acquired last first: in async code in the background, and otherwise by blocking for
 /// at most an operation timeout for each.
 ///
-/// It has no `detach`, because each of its locks is a lease with a ticket of its own, and an adoption of some of them would
-/// leave a part of the set. Acquire and detach the mutexes one by one, or use one name for the set.
+/// It has no `detach`: each of its locks is a lease with a ticket of its own, and another process could adopt a part of the set.
+/// Acquire and detach the mutexes one by one, or use one name for the set.
 #[must_use = "the locks are released when the guard is dropped"]
 #[derive(Debug)]
 pub struct AllGuard(Guards<Guard>);

@@ -17,7 +17,7 @@ use crate::process_lock::LocalWaiter;
 /// it excludes this process only, and **other processes may hold the lock at the same time**.
 ///
 /// The store counts as unreachable after requests have failed with a [transient](lock_core::ErrorKind::is_transient) error for an operation
-/// timeout (a sixth of the ttl, but at most a second) or until the end of the wait, and one more request has failed. The
+/// timeout, or until the end of the wait, and one more request has failed. (An operation timeout is a sixth of the ttl, at most a second.) The
 /// observers of the client are notified (`Degraded`). All degrading locks of the client rely on this result for two seconds; then one
 /// caller asks the store again.
 ///
@@ -94,7 +94,7 @@ impl Degrading {
         }
     }
 
-    /// The store's answer, or that it is away; `None` if the wait continues.
+    /// The store's answer, or the error of an unreachable store; `None` if the wait continues.
     async fn ask(&self, call: &DegradingCall) -> Result<Option<Result<Guard, BackendError>>, AcquireError> {
         if let Some(error) = call.known_away() {
             return Ok(Some(Err(error)));

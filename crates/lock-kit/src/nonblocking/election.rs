@@ -168,7 +168,7 @@ pub struct Leaders {
 impl Leaders {
     /// Waits until it sees another leader or term, or none, and returns that. The first call returns the present state.
     ///
-    /// It polls at its [`pace`](Election::pace), with one request each time. What it returns may be out of date already:
+    /// It polls at its [`pace`](Election::pace), with one request each time. The result may be out of date already:
     /// send the term along when you act on it.
     ///
     /// # Errors

@@ -39,7 +39,7 @@ impl AllWatch {
 }
 
 impl DegradingGuard {
-    /// Waits until the hold is lost, as [`Guard::lost`](lock_async::Guard::lost). A guard of this process is never lost.
+    /// Waits until the hold is lost, as [`Guard::lost`](lock_async::Guard::lost). A guard of this process is not lost.
     ///
     /// # Cancel safety
     /// Changes nothing; can be dropped and called again.
