@@ -145,7 +145,8 @@ impl Guard<Exclusive> {
     /// loss was detected, and that the store keeps the lock.
     ///
     /// The store ends that time by itself, whatever happens to this client, and then hands the lock over. Only an operator can end it
-    /// early, and nobody can extend it. If the store has not confirmed it, the lock may be free when its ttl has expired.
+    /// early, and nobody can extend it; a repeated release does not. If the store has not confirmed it, the lock may be free when its ttl has
+    /// expired.
     ///
     /// # Errors
     /// Those of [`release`](Self::release), and `Unsupported` if the store cannot keep a lock (`redlock://`): then the guard is
