@@ -56,14 +56,14 @@ use settings::Settings;
 /// | `client = EXPRESSION` | the client: a `leasehold::Client` for an `async fn`, otherwise a `leasehold::blocking::Client`; also a reference to one, or an `Arc` |
 /// | `name = "sync:{tenant}"` | the name of the lock. It captures arguments as `format!` does; the compiler checks that they exist |
 /// | `name = EXPRESSION` | the same for other names, such as `format!("sync:{}", self.tenant)`: what a `mutex` takes |
-/// | `ttl = "30s"` | how long the store keeps the lease when nobody renews it; 30 s if not set |
+/// | `ttl = "30s"` | how long the store keeps the lease without a renewal; 30 s if not set |
 /// | `wait = "5s"` | how long to wait for the lock. If not set, without limit, or not at all if there is `on_busy` |
-/// | `on_busy = "error"` | if the lock is still held when the wait is over, return the error `AcquireError::TimedOut` (the default) |
+/// | `on_busy = "error"` | if the lock is still held at the end of the wait, return the error `AcquireError::TimedOut` (the default) |
 /// | `on_busy = "skip"` | in that case, return `Ok(None)`, and do nothing. The function returns `Result<Option<T>, E>` |
-/// | `guard = NAME` | what the body calls the guard, a `&Guard`: for its fencing token, and for `check` |
+/// | `guard = NAME` | the name of the guard in the body, a `&Guard`: for its fencing token, and for `check` |
 /// | `max_hold = "1h"` | how long the lock is held at most; then it is lost. If not set, as long as the body takes |
 /// | `why = "TEXT"` | why the lock is held, for waiters and operators |
-/// | `crate = PATH` | where `leasehold` is, if you have renamed or re-exported it |
+/// | `crate = PATH` | the path of `leasehold`, if you have renamed or re-exported it |
 ///
 /// Only `client` and `name` are required. Durations are text with a unit, like those in configurations. They are checked when
 /// the function is compiled, as are other mistakes.
@@ -75,16 +75,24 @@ use settings::Settings;
 /// The body of a *plain* function runs to its end, because nothing can stop a thread. Then the function returns the loss as its
 /// error, whatever the body returned. So long work should call `guard.check()?` between its steps.
 ///
-/// In both, an error of the lock takes precedence over one of the body. `Error::Acquire` means that the lock was not
+/// An unreachable store is an error after an operation timeout or two, whatever the `wait`, and the body does not run. To wait for the
+/// store, acquire a mutex with `on_unavailable` in the function instead.
+///
+/// An error of the lock takes precedence over one of the body. `Error::Acquire` means that the lock was not
 /// acquired, and the body has not begun; or that the body could not acquire another lock or change a hold, and returned that.
 ///
 /// # Arguments
 ///
 /// The arguments are dropped at the end of the body, before the lock is released. `return` and `?` end the body, and the lock is
-/// released. If the body panics, it is released as well. What the pattern of an argument leaves out is dropped after the release if
-/// `client` or `name` uses something that the pattern binds.
+/// released. A panic of the body also releases it. The part of an argument that a pattern leaves out (`Order { id, .. }`) is dropped after the release if
+/// `client` or `name` uses something that the pattern binds; name the whole argument to avoid that.
 ///
-/// A function that calls itself under the same name waits for itself. For that, use a re-entrant lock.
+/// # When not to use it
+///
+/// - For a part of a function. Acquire the lock there.
+/// - For a function that calls itself, or another locked function, under the same name: it would wait for itself. Pass the guard, or, with
+///   threads, use a re-entrant lock.
+/// - For methods of a trait under `#[async_trait]`, which turns them into plain functions. Lock an `async fn` that the method calls.
 ///
 /// # Cancel safety
 /// Dropping the future of an async function gives up the wait. If the body has begun, it is dropped, and the lock is released in

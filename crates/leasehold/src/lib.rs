@@ -1,9 +1,8 @@
 //! Distributed locks with leases, loss signals and fencing tokens.
 //!
-//! A lock that other processes respect is a *lease*: it expires by itself when its holder dies. So a holder needs to
-//! know how long it may rely on the lease, and must find out when the lease is lost. It also passes a *fencing token*
-//! to the resource that the lock protects, before it reads there and with each write, so that the resource can refuse a write
-//! that comes too late. All three are the default here.
+//! A distributed lock is a *lease*: it expires by itself if its holder dies. The holder needs to know how long it may rely on the
+//! lease, and must be notified when the lease is lost. It also passes a *fencing token* to the protected resource, before it reads
+//! there and with each write, so that the resource can refuse late writes. Every lock here does all three by default.
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "sqlite"))]
@@ -56,14 +55,14 @@
 //!
 //! # Choosing a store
 //!
-//! Take the first one that fits:
+//! Use the first row that fits:
 //!
-//! | if | take | feature |
+//! | if | use | feature |
 //! |---|---|---|
 //! | you write a test | `memory:NAME` | `memory` |
 //! | all processes run on one machine | `sqlite:PATH` | `sqlite` |
-//! | the data is in PostgreSQL, and its transactions should keep the lock until they end | `postgres://HOST/DATABASE` | `postgres` |
-//! | the same in MySQL or MariaDB | `mysql://HOST/DATABASE` | `mysql` |
+//! | the data is in PostgreSQL, and your transactions should be fenced | `postgres://HOST/DATABASE` | `postgres` |
+//! | the data is in MySQL or MariaDB, and your transactions should be fenced | `mysql://HOST/DATABASE` | `mysql` |
 //! | you have a ZooKeeper, perhaps with Java services that use Curator | `zookeeper://HOST,HOST,HOST` | `zookeeper` |
 //! | you have an etcd, perhaps with Go services that use its `concurrency.Mutex` | `etcd://HOST,HOST,HOST` | `etcd` |
 //! | you have a Redis or a Valkey | `redis://HOST` | `redis` |
@@ -73,18 +72,18 @@
 //!
 //! `memory:` without a name is a new store for each client: two clients that connect to it do **not** exclude each other.
 //!
-//! No store is on by default: enable the features of those that you use, which have their names, such as
-//! `leasehold = { version = "0.1", features = ["sqlite"] }`. The URL of any other store is refused with an error that
-//! names its feature.
+//! No store is enabled by default. Enable the feature of each store that you use, such as
+//! `leasehold = { version = "0.1", features = ["sqlite"] }`. For the URL of any other store, `connect` returns an error that names
+//! the missing feature.
 //!
 //! # Checking the token in SQL
 //!
 //! Store the highest token beside the data, and change both in one statement. A token converts to `i64` without loss, so it
-//! fits into a `BIGINT`. The column must not be `NULL`, because `NULL <= ?` is never true and would refuse every write.
+//! fits into a `BIGINT`. Declare the column `NOT NULL`: `NULL <= ?` is not true, so every write would be refused.
 //! Equal tokens pass, because one holder may write several times.
 //!
-//! **Raise the fence before you read.** Until the row has your token, an earlier holder that was paused can still write, and what it
-//! writes between your read and your write is lost without an error:
+//! **Raise the fence before you read.** Until the row has your token, an earlier holder that was paused can still write. If it writes
+//! between your read and your write, its update is lost without an error:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -115,8 +114,8 @@
 //!
 //! # Fencing a transaction in PostgreSQL
 //!
-//! If the locks are in the database of the data (feature `postgres`), no column is needed. A transaction that `postgres::Fences` begins
-//! keeps the lock from everybody else until it ends, even if the lease expires meanwhile:
+//! If locks and data are in one database (feature `postgres`), you need no column. While a transaction of `postgres::Fences` is open, nobody
+//! else gets the lock, even if the lease expires:
 //!
 //! ```no_run
 //! # #[cfg(all(feature = "async", feature = "postgres"))]
@@ -145,10 +144,10 @@
 //!
 //! # Which errors to retry
 //!
-//! `acquire` already retries transient errors for an operation timeout, or until the `wait` is over with
-//! [`OnUnavailable::Wait`]; `try_acquire` does not. What to do if a call fails nevertheless:
+//! `acquire` already retries transient errors for an operation timeout, or, with [`OnUnavailable::Wait`], until the `wait` ends;
+//! `try_acquire` does not. If a call fails nevertheless:
 //!
-//! | error | what to do |
+//! | error | action |
 //! |---|---|
 //! | [`AcquireError::TimedOut`] | somebody else holds the lock: try again later, or give up |
 //! | [`AcquireError::Backend`] | if [`ErrorKind::is_transient`], try again later; otherwise fix the store or the configuration as the error says |
@@ -164,7 +163,7 @@
 //! | [`HoldError::Backend`], from `release` | nothing: no loss was detected, and the release is repeated in the background |
 //! | [`HoldError::Backend`], from `verify` or `renew` | the store did not answer: continue until `check` fails, or ask again |
 //! | [`HoldError::Backend`], from `release_keeping` | if the store cannot keep a lock, nothing was kept; otherwise as from `release` |
-//! | [`ChangeError`] | unless the reason is `Lost`, the hold continues as before, and its guard is in the error: go on with it, or drop it. [`reason`](ChangeError::reason) says why |
+//! | [`ChangeError`] | unless the [`reason`](ChangeError::reason) is `Lost`, the hold continues as before, and its guard is in the error: use it, or drop it |
 //! | [`LatchError`](latch::LatchError) | as the `AcquireError` of the same name; `OtherCount` and `Reset` say what to do. A repeated arrival counts once |
 //! | [`Error`] | as the error in it. [`Error::backend`] is that of the store, and its [`kind`](BackendError::kind) says whether it is transient |
 //!
@@ -185,31 +184,31 @@
 //! # fn main() {}
 //! ```
 //!
-//! You never have to clean up: whatever a failed call may have left at the store is released in the background, or expires
+//! No clean-up is needed: the client releases in the background what a failed call may have left at the store, or it expires
 //! with the ttl (on ZooKeeper, with the session of the client). [`Effect`](error::Effect) says whether a failed request may have taken effect.
 //!
-//! # Who holds a lock
+//! # Holders
 //!
-//! `Mutex::try_acquire_or_holder` says who holds a lock that is not free. `Client::inspect` lists locks and ends leases (see
-//! [`inspect`]). `Guard::share` makes a guard with clones for several tasks or threads; the last clone releases the lock.
+//! `Mutex::try_acquire_or_holder` names the holder of a lock that is not free. `Client::inspect` lists locks and ends leases (see
+//! [`inspect`]). `Guard::share` makes a guard that several tasks or threads can clone; the last clone releases the lock.
 //!
 //! # Beyond single locks
 //!
-//! `locks.rw_lock(name)` is a lock that many readers or one writer can hold; see [`RwLock`]. `locks.semaphore(name, limit)` is
-//! one with several permits, each with a numbered slot and fencing tokens of its own; see [`Semaphore`]. A store that cannot do
-//! this refuses it; [`Capabilities::modes`] says which can.
+//! `locks.rw_lock(name)` admits many readers or one writer; see [`RwLock`]. `locks.semaphore(name, limit)` has several
+//! permits, each with a numbered slot and fencing tokens of its own; see [`Semaphore`]. If a store lacks one of them, the call fails
+//! with *unsupported*; [`Capabilities::modes`] lists what the store supports.
 //!
-//! `locks.all(names)` acquires several locks as one, without deadlocks. `guard.share()` is for code that runs under
-//! the lock of its caller; threads can use `locks.reentrant(name)` for that as well. While the store is unreachable, `locks.degrading(name)`
-//! is a lock of this process, and its guard says so.
-//! `locks.job(name)` runs once for each time of a schedule, over all machines. `locks.election(name)` has one
-//! leader among several candidates, and another one when it fails. `locks.single_flight(key)` computes a value once, although
-//! many callers miss the cache. What `locks` has here comes from the trait [`Kit`], which has to be imported; see [`kit`].
+//! `locks.all(names)` acquires several locks as one, without deadlocks between sets. `guard.share()` is for code that runs under
+//! the lock of its caller; threads can also use `locks.reentrant(name)`. `locks.degrading(name)` falls back to a process-local lock while
+//! the store is unreachable; its guard reports that.
+//! `locks.job(name)` runs a scheduled task on one of several machines. `locks.election(name)` elects one
+//! leader among several candidates, with fail-over. `locks.single_flight(key)` computes a value once, although
+//! many callers miss the cache. These methods are in the trait [`Kit`], which has to be imported; see [`kit`].
 //!
 //! `#[leasehold::locked]` (feature `macros`) runs the body of a function under a lock whose name is made from its arguments.
 //!
 //! `locks.latch(name)` waits until a number of processes has arrived, such as all parts of a job; see [`latch`].
-//! `guard.detach()` makes a [`Ticket`], with which another task or process goes on with the lock.
+//! `guard.detach()` makes a [`Ticket`], which hands the held lock to another task or process.
 //!
 //! # Observability
 //!
@@ -221,15 +220,15 @@
 //!
 //! `Client::close` ends all holds and waits of a client and its clones, and waits until the store has answered their
 //! releases. Waiters get [`AcquireError::Closed`], guards are lost with [`LossReason::Closed`]. Without it, locks that
-//! are still held when the process ends stay locked until their ttl is over. The same is true in async code for a guard that
+//! are still held when the process ends stay locked until their ttl has expired. In async code, the same is true for a guard that
 //! was dropped right before: it is released in the background, and `std::process::exit` may come first. So await `release`
-//! or `close` before the process exits. A process that is killed leaves its locks to the ttl as well, so choose a ttl that
+//! or `close` before the process exits. The locks of a killed process also expire with the ttl. Choose a ttl that
 //! others can wait for; renewal keeps the lease for as long as the work takes.
 //!
 //! # Passing in your own clients and pools
 //!
-//! `Client::from_redis` takes the clients of redis-rs. A `redis::Client` works like a URL. Over a connection or a pool alone
-//! (features `connection-manager`, `deadpool`, `r2d2`) the server cannot notify waiters, so they poll.
+//! `Client::from_redis` takes the clients of redis-rs. A `redis::Client` works like a URL. Over a plain connection or pool
+//! (features `connection-manager`, `deadpool`, `r2d2`), the server cannot notify waiters, so they poll.
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "redis"))]
@@ -280,8 +279,8 @@
 //!
 //! # Injecting faults
 //!
-//! `leasehold::memory::faults` wraps any store and makes it fail on command: it refuses requests, loses replies, or holds
-//! them back. So a test can show what your code does when the store is unreachable or a lock is lost:
+//! `leasehold::memory::faults` wraps any store and makes it fail on command: it refuses requests, loses replies, or delays
+//! them. A test can then check how your code handles an unreachable store or a lost lock:
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "memory"))]
@@ -345,9 +344,13 @@
 //!
 //! # Features
 //!
-//! `async` (default) and `blocking` are the two APIs; `sqlite`, `postgres`, `mysql`, `zookeeper`, `etcd`, `redis`, `redlock` and `memory` the stores. `tls` adds
-//! `rediss://`, and `zookeeper-tls` adds `zookeeper+tls://`, and `etcd-tls` adds `etcds://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `fence` checks fencing tokens at
-//! the resource, and `tower` does so for HTTP services. `macros` adds `#[leasehold::locked]`. `tracing` emits events, and `metrics` records metrics. `schema` makes JSON schemas of configurations. `full` enables everything.
+//! - The APIs: `async` (default) and `blocking`.
+//! - The stores: `sqlite`, `postgres`, `mysql`, `zookeeper`, `etcd`, `redis`, `redlock` and `memory`.
+//! - TLS: `tls` adds `rediss://`, `zookeeper-tls` adds `zookeeper+tls://`, and `etcd-tls` adds `etcds://`.
+//! - Your own Redis clients: `deadpool`, `connection-manager` and `r2d2`.
+//! - `fence` checks fencing tokens at the resource, `tower` in HTTP services.
+//! - `macros` adds `#[leasehold::locked]`. `tracing` emits events, `metrics` records metrics, and `schema` makes JSON schemas of
+//!   configurations. `full` enables everything.
 //!
 //! To keep locks in another store, write a [`backend`].
 

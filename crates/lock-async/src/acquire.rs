@@ -14,15 +14,15 @@ impl<M> NamedLock<M> {
     /// Waits for the lock.
     ///
     /// # Errors
-    /// `Invalid` for an invalid name or option; `TimedOut` when the wait is over; `Forgotten` if the store lost its
-    /// memory; `Backend` for errors that are permanent, or last for an operation timeout (with
+    /// `Invalid` for an invalid name or option; `TimedOut` when the wait has expired; `Forgotten` if the store lost its
+    /// data; `Backend` for errors that are permanent, or last for an operation timeout (with
     /// [`OnUnavailable::Wait`](lock_core::OnUnavailable::Wait), that outlast the wait); `Closed` if this client was closed;
     /// `Cancelled` if its [token](Self::cancelled_by) was cancelled first.
     ///
     /// # Cancel safety
-    /// Dropping the future gives up the wait. Its lease or place at the store is released in the background: at once, or if its
-    /// request has no answer yet, when that comes, 100 ms after the request was made at the latest. If a task computes and keeps the
-    /// runtime from it, the keeper's thread releases it 100 ms later (see [`Guard`](crate::Guard)). Anything that drops the future
+    /// Dropping the future gives up the wait. Its lease or place at the store is released in the background. That happens at once, or, if a
+    /// request is in flight, when its answer comes, at most 100 ms after the request was made. If a task blocks the runtime, the keeper's
+    /// thread sends the release 100 ms later (see [`Guard`](crate::Guard)). Anything that drops the future
     /// cancels the wait: `tokio::select!`, `tokio::time::timeout`, an aborted task, or the `run_until_cancelled` of a token.
     ///
     /// # Blocking
@@ -53,7 +53,7 @@ impl<M> NamedLock<M> {
     }
 
     /// Takes the lock if it is free; `None` if it is held. [`try_acquire_or_holder`](Self::try_acquire_or_holder) also
-    /// says who holds it.
+    /// names the holder.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire), without `TimedOut`: a busy lock is not an error.
@@ -67,7 +67,7 @@ impl<M> NamedLock<M> {
         TryAcquireError::unless_busy(self.try_acquire_or_holder().await)
     }
 
-    /// Takes the lock if it is free, and otherwise says who holds it.
+    /// Takes the lock if it is free, and otherwise names its holder.
     ///
     /// # Errors
     /// `Busy` names the holder of a lock that is not free, if it is known. `Failed` as [`try_acquire`](Self::try_acquire).
@@ -101,16 +101,16 @@ impl<M> NamedLock<M> {
         call.tried(take_turn(&call).await.map(Guard))
     }
 
-    /// Goes on with the lock of a ticket, which another guard has let go of with [`Guard::detach`](crate::Guard::detach). The lock
+    /// Adopts the lock of a ticket, from which another guard has been detached with [`Guard::detach`](crate::Guard::detach). The lock
     /// stays held in between, and its waiters keep their places.
     ///
-    /// The first one to adopt a ticket has the lock. The guard has a higher token than the one before. `ttl`, `max_hold` and
-    /// `why` are those of this lock, and `max_hold` counts from now. Of a semaphore, it has as many permits as the ticket, with the
-    /// same slots, and may have been of another limit if that [was changed](lock_core::limit): the store is asked first. If the
-    /// store fails, this asks again for as long as `acquire` does. It never waits for another holder.
+    /// A ticket can be adopted once. The guard has a higher token than the one before. `ttl`, `max_hold` and
+    /// `why` are those of this lock, and `max_hold` counts from now. The guard of a semaphore has as many permits as the ticket, with the
+    /// same slots. If the ticket is for another limit that [was changed](lock_core::limit) to this one, it can be adopted too: the store is asked
+    /// first. If the store fails, the request is repeated for as long as `acquire` would. It does not wait for other holders.
     ///
     /// # Errors
-    /// `TicketOver` if the ticket was adopted already, if the lock was released or revoked, or if the ttl is over; then nothing is
+    /// `TicketOver` if the ticket was adopted already, if the lock was released or revoked, or if the ttl has expired; then nothing is
     /// acquired. `Invalid` for a ticket for something else, and `Backend` for one of another limit than is in use; the ticket can
     /// still be adopted. Otherwise as [`acquire`](Self::acquire). If the store did not say whether the ticket was adopted, the lock
     /// is being released.

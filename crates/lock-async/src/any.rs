@@ -9,7 +9,7 @@ use crate::mutex::NamedLock;
 /// A lock whose kind is decided at run time, such as by a configuration file: a [`Mutex`](crate::Mutex), a
 /// [`ReadLock`](crate::ReadLock) or a [`Semaphore`](crate::Semaphore). Made by [`into_any`](NamedLock::into_any).
 ///
-/// It has what locks of all kinds have. What is particular to one kind, such as the fairness of readers, is set before, or with
+/// It has the methods that locks of all kinds have. Set options of one kind, such as the fairness of readers, before the conversion, or with
 /// [`options`](NamedLock::options).
 ///
 /// # Examples

@@ -9,15 +9,14 @@ use crate::guard::{Guard, ReadGuard};
 
 #[both]
 impl<M> Guard<M> {
-    /// Detaches the lock without releasing it, and returns the ticket with which another task, thread or process can continue
-    /// with it: see [`adopt`](crate::NamedLock::adopt). The lease is renewed once before, so that nearly all of its ttl is
-    /// left; a ticket that nobody adopts ends with that.
+    /// Detaches the lock without releasing it, and returns a ticket with which another task, thread or process can
+    /// [`adopt`](crate::NamedLock::adopt) it. The lease is renewed once before, so that nearly all of its ttl is
+    /// left; a ticket that nobody adopts expires with it.
     ///
-    /// Nobody else gets the lock in between. What the guard wrote, or still writes, has a lower token than the one who
-    /// adopts.
+    /// Nobody else gets the lock in between. The adopting guard has a higher token, so a raised fence refuses late writes of this one.
     ///
     /// # Errors
-    /// The guard as it was, with the reason: the hold was lost, the store could not renew it or cannot do it, or other guards of
+    /// The guard as it was, with the reason: the hold was lost, the store failed or has no tickets, or other guards of
     /// this client read under the same lease.
     ///
     /// # Cancel safety
@@ -56,11 +55,11 @@ impl<M> Guard<M> {
 
 #[both]
 impl Guard<Exclusive> {
-    /// Continues as a reader, in one step: no other writer gets in between, and it never waits for another holder. Other readers of
-    /// an [`RwLock`](crate::RwLock) of this name can then read as well.
+    /// Continues as a reader, in one step: no other writer gets in between, and the call does not wait for other holders. Other readers of
+    /// an [`RwLock`](crate::RwLock) of this name are admitted then.
     ///
     /// # Errors
-    /// The guard as it was, with the reason: the hold was lost, or the store failed or cannot do it.
+    /// The guard as it was, with the reason: the hold was lost, the store failed, or the store does not support it.
     ///
     /// # Cancel safety
     /// Dropping the future drops the guard, which releases the lock in the background.
@@ -75,14 +74,15 @@ impl Guard<Exclusive> {
 
 #[both]
 impl Guard<Shared> {
-    /// Continues as the writer, in one step, if nobody else reads. Passes waiting writers. There is no
-    /// upgrade that waits, because two of them would wait for each other.
+    /// Continues as the writer, in one step, if nobody else reads. Overtakes waiting writers. No upgrade waits, because two waiting upgrades
+    /// would deadlock.
     ///
-    /// Then raise the fence to [`write_token`](Self::write_token), and read again what the writes are based on: until it is
+    /// Then raise the fence to [`write_token`](Self::write_token), and read again the data that your writes depend on: until the fence is
     /// raised, an earlier writer that was paused may still write.
     ///
     /// # Errors
-    /// The guard as it was, with the reason: others read as well, the hold was lost, or the store failed or cannot do it.
+    /// The guard as it was, with the reason: there are other readers, the hold was lost, the store failed, or the store does not support
+    /// it.
     ///
     /// # Cancel safety
     /// Dropping the future drops the guard, which releases the lock in the background.
@@ -101,8 +101,8 @@ impl Guard<Permits> {
     /// of them, [`release`](Self::release) the guard.
     ///
     /// # Errors
-    /// The guard as it was, with the reason: `Invalid` for none or all of the permits; the hold was lost, or the store failed
-    /// or cannot do it.
+    /// The guard as it was, with the reason: `Invalid` for none or all of the permits; the hold was lost, the store failed, or
+    /// the store does not support it.
     ///
     /// # Cancel safety
     /// Dropping the future drops the guard, which releases the lock in the background.

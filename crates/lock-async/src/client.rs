@@ -22,8 +22,8 @@ pub struct Client(pub(crate) Stations);
 #[both]
 impl Client {
     /// The store, if it can show its locks, for operators: its methods [`holder`](AsyncBackend::holder),
-    /// [`list`](AsyncBackend::list), [`revoke`](AsyncBackend::revoke) and [`revoked_by`](AsyncBackend::revoked_by) say who holds which
-    /// lock, and end a lease. All stores of this library can. See [`inspect`](lock_core::inspect).
+    /// [`list`](AsyncBackend::list), [`revoke`](AsyncBackend::revoke) and [`revoked_by`](AsyncBackend::revoked_by) show the holders of
+    /// locks, and end leases. All stores of this library support it. See [`inspect`](lock_core::inspect).
     ///
     /// Each request ends with an error of the store if there is no answer within its `within`. A lease that is requested here,
     /// beside the client, is not renewed.
@@ -67,7 +67,7 @@ impl Client {
     }
 
     /// A semaphore by its name, with `limit` permits, from 1 to 2,147,483,646. All users of the name have to give the same
-    /// limit, unless it was changed with `set_limit`, and nobody can use it as a lock meanwhile: they get an error of the kind
+    /// limit, unless it was changed with `set_limit`. Acquiring the name as a lock meanwhile is an error of the kind
     /// [`OtherKind`](lock_core::ErrorKind::OtherKind). Name and limit are checked when permits are acquired.
     /// [`Semaphore`](crate::Semaphore) has an example.
     pub fn semaphore(&self, name: impl AsRef<str>, limit: u32) -> Semaphore {
@@ -75,17 +75,17 @@ impl Client {
     }
 
     /// A latch by its name, which can be text or a [`LockName`](lock_core::LockName). Text is checked with the first
-    /// request. It has nothing in common with a lock of the same name.
+    /// request. It is independent of a lock of the same name.
     pub fn latch(&self, name: impl AsRef<str>) -> Latch {
         Latch(NamedLatch::new(&self.0, name.as_ref()))
     }
 
-    /// What the store can do.
+    /// The capabilities of the store.
     pub fn capabilities(&self) -> Capabilities {
         self.backend().capabilities()
     }
 
-    /// What operators should know about the store as this client found it on connecting, such as that it may drop
+    /// Warnings for operators about the store, as this client found it on connecting, such as that it may evict
     /// held locks. Each is a sentence without secrets; usually there is none.
     pub fn warnings(&self) -> Vec<String> {
         self.backend().warnings()

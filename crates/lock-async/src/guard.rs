@@ -12,17 +12,17 @@ use crate::driver::{Driver, ask, end};
 
 /// Proof that the lock is held, until it is released, dropped or lost.
 ///
-/// Raise the fence of what the lock protects to [`write_token`](Self::write_token) before you read there, hand it
-/// [`fencing_token`](lock_host::Proof::fencing_token) with each write, call
-/// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`watch`](Self::watch) tells another task or thread of
-/// a loss. Dropping a guard releases the lock; [`release`](Self::release) also reports the outcome.
+/// Before you read the protected resource, raise its fence to [`write_token`](Self::write_token). Send
+/// [`fencing_token`](lock_host::Proof::fencing_token) with each write. Call [`check`](lock_host::Proof::check) before each step that
+/// matters, and stop when a [`watch`](Self::watch) in another task or thread reports a loss. Dropping a guard releases the lock;
+/// [`release`](Self::release) also reports the outcome.
 ///
 /// # Cancel safety
-/// Dropping a guard releases the lock in the background, in order, without waiting. If the runtime does not get to it, because a task
-/// computes, the keeper's thread releases the lock a tenth of a second later, over a connection of its own (not with a connection or
-/// pool that was passed in without `push`).
+/// Dropping a guard releases the lock in the background, in order, without waiting. If a task blocks the runtime, the keeper's thread
+/// releases the lock a tenth of a second later, over a connection of its own. (It has none if a connection or pool was passed in without
+/// `push`.)
 ///
-/// A process that exits right after a drop may not have sent the release, and the lock stays held until its ttl is over.
+/// If the process exits right after a drop, the release may not have been sent, and the lock stays held until its ttl has expired.
 /// Before the process exits, await [`release`](Self::release) or [`Client::close`](crate::Client::close).
 ///
 /// # Blocking
@@ -32,7 +32,7 @@ use crate::driver::{Driver, ask, end};
 #[derive(Debug)]
 pub struct Guard<M = Exclusive>(pub(crate) Held<Driver, M>);
 
-/// A guard of a [`ReadLock`](crate::ReadLock). Its fencing token says that what is read is not older than that; a resource must
+/// A guard of a [`ReadLock`](crate::ReadLock). Its fencing token is a lower bound on how fresh the data is; a resource must
 /// not record it as the token of a write.
 pub type ReadGuard = Guard<Shared>;
 
@@ -75,8 +75,8 @@ impl<M> Guard<M> {
         Ok(hold_call.gone(by.ok().flatten())?)
     }
 
-    /// Renews the lease now instead of at the next regular renewal. A lease that another client handed over may have
-    /// little time left.
+    /// Renews the lease now instead of at the next regular renewal. After a hand-over from another client, little of the lease may be
+    /// left.
     ///
     /// # Errors
     /// `Lost` if it is no longer held, `Backend` if the store did not renew it; the regular renewals continue.
@@ -98,7 +98,7 @@ impl<M> Guard<M> {
     /// repeated after a broken connection and finds nothing counts as done, even if the lock was broken meanwhile.
     ///
     /// # Errors
-    /// `Lost` if the lock had already been lost, also to `max_hold`: part of the work may have been done without it.
+    /// `Lost` if the lock had already been lost, for instance to `max_hold`: part of the work may have been done without it.
     /// `Backend` if the store did not confirm the release; the client repeats it in the background until the lease
     /// ends.
     ///
@@ -141,16 +141,16 @@ impl Guard<Exclusive> {
         WriteToken::of_writer(self.fencing_token())
     }
 
-    /// Releases the lock, but lets nobody have it for this time: for what must not happen again so soon. Success means that no
+    /// Releases the lock, but keeps it from all waiters for this time, for work that must not be repeated too soon. Success means that no
     /// loss was detected, and that the store keeps the lock.
     ///
-    /// The store ends that time by itself, whatever happens to this client, and then hands the lock over. Waiters of this
-    /// client wait as well. Nobody can renew or end it early, except an operator. A time that the store has not confirmed may
-    /// be missed: the lock is then free when its ttl is over.
+    /// The store ends that time by itself, whatever happens to this client, and then hands the lock over. Only an operator can end it
+    /// early, and nobody can extend it; a repeated release does not. If the store has not confirmed it, the lock may be free when its ttl has
+    /// expired.
     ///
     /// # Errors
     /// Those of [`release`](Self::release), and `Unsupported` if the store cannot keep a lock (`redlock://`): then the guard is
-    /// dropped, which releases the lock at once. To find out before, look at the
+    /// dropped, which releases the lock at once. To find out before, check the
     /// [`abilities`](lock_core::Capabilities::abilities) of the store. If an earlier change of the hold failed with an unknown
     /// outcome, the lock may be free at once.
     ///
@@ -183,10 +183,10 @@ impl Guard<Exclusive> {
         self.0.ended(ended)
     }
 
-    /// From now on, nobody else may have the lock for at least this time, however this guard is released: by a call, dropped,
-    /// also by a panic, or with its client. The last call counts, so no time takes that back. A lease that expires or is broken
-    /// ends this as well, and so do [`downgrade`](Self::downgrade) and a ticket. After a crash, the lock is free when its ttl
-    /// ends. To cover that as well, acquire it with a `ttl` that is as long.
+    /// Keeps the lock from all others for at least this time, counted from now, however this guard ends: by a release, a drop, a panic,
+    /// or the end of its client. The last call counts; a time of zero cancels earlier calls. A lease that expires or is broken ends this time
+    /// early, and so do [`downgrade`](Self::downgrade) and a ticket. After a crash, the lock is free when its ttl has expired. To cover
+    /// crashes, acquire the lock with a `ttl` that is as long.
     ///
     /// # Errors
     /// `Unsupported` if the store cannot keep a released lock.

@@ -15,16 +15,16 @@ use crate::wake_signal::{Call, WakeSignal, sleep};
 /// One process, the coordinator or a waiter, sets how many are expected with [`expect`](Self::expect). The others
 /// [`arrive`](Self::arrive) and need to know neither that number nor each other. They may arrive before the number is set.
 /// Callers of [`wait`](Self::wait) continue when all have arrived. The latch stays open until it is
-/// [`reset`](Self::reset) or its [`ttl`](Self::ttl) is over.
+/// [`reset`](Self::reset) or its [`ttl`](Self::ttl) expires.
 ///
 /// The store keeps the arrivals, so they survive the end of the processes that arrived or wait. It does so for
-/// the latch's own ttl, an hour if not set; each arrival, count and reset re-arms it. A machine that restarts forgets the
-/// latches of its SQLite files.
+/// the latch's own ttl, an hour if not set; each arrival, count and reset restarts it. A reboot forgets the
+/// latches of SQLite files.
 ///
-/// A request that fails is repeated for up to 10 s, and counts once even if its first attempt was not answered. Waiters are
-/// woken by the store if it can push (Redis over a URL, memory); otherwise they look again, at least every quarter of a second.
+/// A request that fails is repeated for up to 10 s, and counts once even if its first attempt was not answered. The store
+/// notifies waiters if it can push (Redis over a URL, memory); otherwise they poll, at least every quarter of a second.
 ///
-/// **When not to use it.** A latch does not know who is alive: if a process dies before it arrives, the others wait until their
+/// **When not to use it.** A latch does not detect dead processes: if one dies before it arrives, the others wait until their
 /// limit. To let one process at a time do something, use a [`Mutex`](crate::Mutex). To hand out work or results, use a queue or
 /// a database. A quorum (`redlock://`) has no latches: each of its nodes would count on its own.
 ///
@@ -61,7 +61,7 @@ pub struct Latch(pub(crate) NamedLatch<Driver>);
 impl Latch {
     /// Sets how long the store keeps the latch after the latest arrival, count or reset: 100 ms to 365 days, an hour if not set.
     ///
-    /// A request never shortens the time that is left. When it is over, arrivals and count are forgotten.
+    /// A request does not shorten the time that is left. When it has passed, arrivals and count are forgotten.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.0.set_ttl(ttl);
         self
@@ -70,7 +70,7 @@ impl Latch {
     /// Ends calls when this token is cancelled, with the error `Cancelled`: waits, and repetitions of a request that fails. A
     /// request that was sent may still take effect. A token that is already cancelled ends a call without a request.
     ///
-    /// This is how another thread ends a wait. In async code, dropping the future does that as well.
+    /// Another thread can end a wait in this way. In async code, dropping the future also ends it.
     pub fn cancelled_by(mut self, token: &CancelToken) -> Self {
         self.0.cancel(token);
         self
@@ -102,7 +102,7 @@ impl Latch {
         call.expected(count, &made, seen)
     }
 
-    /// Arrives, as somebody who has not arrived before: each call counts.
+    /// Arrives under a new id: each call counts.
     ///
     /// Returns the latch as it is then. Once it is open, later arrivals are not counted.
     ///
@@ -141,7 +141,7 @@ impl Latch {
         call.stored(insist(&call, &request).await?)
     }
 
-    /// How many are missing. `None` if nobody has said yet how many are expected.
+    /// The number of missing arrivals. `None` if the expected number is not set yet.
     ///
     /// # Errors
     /// As [`arrive`](Self::arrive).
@@ -155,7 +155,7 @@ impl Latch {
         Ok(self.state().await?.and_then(|state| state.missing()))
     }
 
-    /// The latch as it is now. `None` if nobody has used it, or its ttl is over.
+    /// The latch as it is now. `None` if nobody has used it, or its ttl has expired.
     ///
     /// # Errors
     /// As [`arrive`](Self::arrive).
@@ -188,10 +188,10 @@ impl Latch {
         self.wait_until(None).await
     }
 
-    /// The same, but waits for at most this time. With a time of zero, it looks once.
+    /// Waits for at most this time. With a time of zero, it polls once.
     ///
     /// # Errors
-    /// `TimedOut` when the time is over, which says how many are missing; those of [`wait`](Self::wait); `Backend` if the
+    /// `TimedOut` when the time has passed, with the number of missing arrivals; those of [`wait`](Self::wait); `Backend` if the
     /// store did not answer at the end.
     ///
     /// # Cancel safety

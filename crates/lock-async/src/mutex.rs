@@ -22,8 +22,8 @@ pub type Mutex = NamedLock<Exclusive>;
 
 /// The side of the readers of an [`RwLock`](crate::RwLock).
 ///
-/// Readers of one client share a lease, so a reader that joins others costs no request while the store has said within
-/// 20 ms that nobody waits. The lease has the ttl of its first reader.
+/// Readers of one client share a lease. Joining them costs no request for 20 ms after the store last reported that nobody waits. The
+/// lease has the ttl of its first reader.
 ///
 /// # Examples
 /// ```
@@ -44,18 +44,18 @@ pub type Mutex = NamedLock<Exclusive>;
 /// ```
 ///
 /// # When not to use it
-/// If most holders write, or hold for a moment only, a [`Mutex`] is simpler and just as fast: a reader costs requests to the
-/// store as well. A reader that only needs one consistent snapshot is better served by the database's own.
+/// If most holders write, or hold the lock only briefly, a [`Mutex`] is simpler and just as fast: readers cost requests to the
+/// store too. For one consistent snapshot, use a transaction of the database.
 #[both]
 pub type ReadLock = NamedLock<Shared>;
 
-/// A lock with several permits, which as many holders can have at a time. Made by
+/// A lock with a limited number of permits, each held by one holder at a time. Made by
 /// [`Client::semaphore`](crate::Client::semaphore).
 ///
-/// Each permit is a slot with a number, which no other living holder has, and with fencing tokens of its own. The permits of
-/// a holder that dies come back when its ttl is over. Requests are served in the order in which they came, so a large one is
-/// not passed by small ones, unless those are [`barging`](NamedLock::barging). A quorum (`redlock://`) has no semaphores,
-/// and says so before anything is sent.
+/// Each permit is a slot with a number that no other living holder has, and with fencing tokens of its own. The permits of
+/// a dead holder are free within one ttl. The store serves requests in order of arrival, so small requests do not overtake a large
+/// one, unless they are [`barging`](NamedLock::barging). A quorum (`redlock://`) has no semaphores: the call fails with
+/// *unsupported*, and no request is sent.
 ///
 /// # Examples
 /// ```
@@ -76,8 +76,8 @@ pub type ReadLock = NamedLock<Shared>;
 /// ```
 ///
 /// # When not to use it
-/// A semaphore limits how many hold at a time, and not how often: for requests per second, use a rate limiter. Permits within
-/// one process are cheaper from a semaphore of that process.
+/// A semaphore limits the number of concurrent holders, not their rate: for requests per second, use a rate limiter. Within
+/// one process, use a semaphore of your runtime.
 #[both]
 pub type Semaphore = NamedLock<Permits>;
 

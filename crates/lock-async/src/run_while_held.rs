@@ -9,7 +9,7 @@ use crate::mutex::NamedLock;
 
 #[both]
 impl<M> NamedLock<M> {
-    /// Waits for the lock, works while it is held, and releases it.
+    /// Acquires the lock, runs the work while it is held, and releases it.
     ///
     /// # Errors
     /// `Acquire` if the lock was not acquired; `Lost` if it was lost before it was released, whatever the work
@@ -28,7 +28,7 @@ impl<M> NamedLock<M> {
         counted(done, guard.release().await)
     }
 
-    /// The same for work that can fail. Errors of the lock are converted to the work's error type.
+    /// As [`run_while_held`](Self::run_while_held), for work that can fail. Errors of the lock are converted to the work's error type.
     ///
     /// An error of the lock takes precedence: if the lock was lost, the work may have failed for that reason. If the
     /// work's error type has no such conversion, use [`run_while_held`](Self::run_while_held), which returns the work's

@@ -6,15 +6,15 @@ use crate::mutex::{Mutex, ReadLock};
 
 /// A lock that many readers or one writer can hold. Made by [`Client::rw_lock`](crate::Client::rw_lock).
 ///
-/// [`read`](Self::read) and [`write`](Self::write) give a lock each, with the methods that acquire it. Options that are set here
-/// are those of both, except that fairness is the readers': a writer has nobody to pass. [`ReadLock`] has an example, and says when not to use it.
+/// [`read`](Self::read) and [`write`](Self::write) each return a lock, with the methods that acquire it. Options that are set here
+/// apply to both, except that fairness applies to readers only: a writer can overtake nobody. [`ReadLock`] has an example, and says when not to use it.
 ///
-/// Readers and writers are served first come, first served, except that a process may serve up to 16 of its own waiters in a
-/// row (`chain(0)` switches that off), so neither side starves. So a reader waits behind a writer that waits, even while others
-/// read, unless it is [`barging`](crate::NamedLock::barging). A task or thread that reads and acquires a second read then waits for
-/// itself: pass the guard on, or share it (`Guard::share`).
+/// Waiters are served in order of arrival, except that a process may serve up to `chain` (16) of its own waiters in a
+/// row; `chain(0)` switches that off. Neither side starves. A reader therefore waits behind a waiting writer, even while others
+/// read, unless it is [`barging`](crate::NamedLock::barging). A task or thread that acquires a second read lock can deadlock with such a
+/// writer: pass the guard on, or share it (`Guard::share`).
 ///
-/// A quorum (`redlock://`) has no readers; its `read` reports an error before anything is sent.
+/// A quorum (`redlock://`) has no readers: `read` locks fail with *unsupported*, and no request is sent.
 #[derive(Clone, Debug)]
 #[must_use = "a lock does nothing until it is acquired"]
 pub struct RwLock {
@@ -41,7 +41,7 @@ impl RwLock {
 
     lock_host::option_setters!(fairness);
 
-    /// Fairness is that of the readers: a writer has nobody to pass.
+    /// Fairness applies to readers only: a writer can overtake nobody.
     fn set(self, setting: Setting) -> Self {
         let write = if let Setting::Options(options) = &setting {
             self.write.options(options.clone().fair())

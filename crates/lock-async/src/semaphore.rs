@@ -1,4 +1,4 @@
-//! What a semaphore can do beyond what every lock can, and what its guards know.
+//! Methods of semaphores beyond those of every lock, and of their guards.
 
 use lock_core::limit::LimitError;
 use lock_core::{AcquireError, FencingToken, WriteToken};
@@ -14,12 +14,12 @@ impl Semaphore {
 
     /// Changes the limit for all users of the name, even while permits are held and waited for.
     ///
-    /// Nobody loses a permit. If the limit is lowered, nothing is granted until it is no longer exceeded; if it is raised,
+    /// Nobody loses a permit. If the limit is lowered, no permit is granted until usage has dropped below it; if it is raised,
     /// waiters are served at once. A waiter for more permits than the new limit gets an error.
     ///
-    /// For seven days after the last change, the old limits are accepted as well (the last eight of them: what was in use, and
-    /// what this semaphore was made with), and mean the new one. So a rolling deployment can change the limit: processes of
-    /// the new version call this when they start. If several set it at the same time, the last one wins.
+    /// For seven days after the last change, old limits remain valid and mean the new one: the last eight of those that were in use, or
+    /// that a changing semaphore was made with. So a rolling deployment can change the limit: processes of
+    /// the new version call this when they start. Of concurrent calls, the last one wins.
     ///
     /// # Errors
     /// `Invalid` for an invalid name or limit; `Backend` if the name is in use as a lock, if the store failed, or if it cannot
@@ -49,8 +49,8 @@ impl Semaphore {
         ask_limit(self.0.set_limit(limit)?).await.map(drop)
     }
 
-    /// How many permits nobody holds, of the limit in force: a snapshot from one request to the store. Others may take them, or
-    /// wait for them, before you ask.
+    /// The number of free permits under the limit in force: a snapshot from one request to the store. Others may take them, or
+    /// wait for them, before your next request.
     ///
     /// # Errors
     /// As [`set_limit`](Self::set_limit). Another limit than the one in use is an error, as for an acquire.
@@ -118,13 +118,13 @@ impl PermitGuard {
         self.0.slots()
     }
 
-    /// The permits with their fencing tokens. The tokens of a slot rise, so that what the slot stands for can refuse an
-    /// earlier holder. Tokens of different slots say nothing about each other.
+    /// The permits with their fencing tokens. The tokens of a slot rise, so that the resource behind the slot can refuse an
+    /// earlier holder. Tokens of different slots are not comparable.
     pub fn tokens(&self) -> impl Iterator<Item = (u32, FencingToken)> {
         self.0.tokens()
     }
 
-    /// The same, as what raises the fence of each slot before anything of it is read.
+    /// The permits with the tokens that raise the fence of each slot, before anything of it is read.
     pub fn write_tokens(&self) -> impl Iterator<Item = (u32, WriteToken)> {
         self.0.tokens().map(|(slot, token)| (slot, WriteToken::of_writer(token)))
     }

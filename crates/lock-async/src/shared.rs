@@ -11,12 +11,12 @@ use crate::guard::Guard;
 
 /// A guard with clones: the lock is held until the last of them is dropped or released.
 ///
-/// Made by [`Guard::share`], and used like the [`Guard`]. All clones have the same fencing token, so the protected resource cannot tell them apart.
+/// Made by [`Guard::share`], and used like the [`Guard`]. All clones have the same fencing token, so the protected resource cannot distinguish them.
 ///
-/// A clone that waits in [`lost`](Guard::lost) keeps the lock held as well. A [`watch`](Guard::watch) does not: it ends with the last
+/// A clone that waits in [`lost`](Guard::lost) also keeps the lock held. A [`watch`](Guard::watch) does not: it ends with the last
 /// clone.
 ///
-/// It has no `detach`, because other clones would work on under a lock that somebody else has adopted. Detach the
+/// It has no `detach`, because other clones would continue to work under a lock that another process has adopted. Detach the
 /// guard instead of sharing it.
 #[must_use = "the lock is released when the last clone is dropped"]
 #[derive(Debug)]
@@ -38,8 +38,8 @@ impl<M> Clone for SharedGuard<M> {
 
 #[both]
 impl<M> SharedGuard<M> {
-    /// Acquires the lock again, for a part of the work that needs it as well: a clone of this guard, if the lock is
-    /// still held. Local and cheap; the store is not asked.
+    /// Acquires the lock again, for another part of the work: a clone of this guard, if the lock is
+    /// still held. Local and cheap; no request is sent.
     ///
     /// # Errors
     /// `Lost`, with the reason.

@@ -10,7 +10,7 @@ use crate::guard::Guard;
 use crate::loss::LossWatch;
 
 impl<M> Guard<M> {
-    /// Waits until the hold is lost, and returns the reason. This is at the local deadline, or up to a second after the machine
+    /// Waits until the hold is lost, and returns the reason. It returns at the local deadline, or up to a second after the machine
     /// resumes from a suspend; [`check`](lock_host::Proof::check) is exact.
     ///
     /// This borrows the guard, which cannot be released meanwhile. To wait in another thread, use [`watch`](Self::watch).
@@ -35,8 +35,8 @@ impl<M> Guard<M> {
 }
 
 impl LossWatch {
-    /// Waits until the hold ends. `Some` if it was lost, at the local deadline or up to a second after a resume; `None` if its guard was
-    /// dropped or released, then what [`release`](crate::Guard::release) returns says whether a loss was detected before.
+    /// Waits until the hold ends. `Some` if it was lost, at the local deadline or up to a second after a resume. `None` if its guard was
+    /// dropped or released; [`release`](crate::Guard::release) then returns whether a loss was detected before.
     ///
     /// # Blocking
     /// For as long as the lock is held, and at most a second longer.

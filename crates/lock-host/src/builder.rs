@@ -91,8 +91,8 @@ impl<C: Build> Builder<C> {
         self
     }
 
-    /// How many times a lease is passed on between local waiters before other processes get their turn; 0 disables
-    /// passing on.
+    /// How many times in a row a lease is passed on between waiters of this client, without a request to the store, before waiters of
+    /// other clients get their turn; 16 if not set. 0 disables this local hand-over.
     #[must_use]
     pub fn chain(mut self, chain: u32) -> Self {
         self.0.policy.chain = chain;

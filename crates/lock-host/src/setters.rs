@@ -20,7 +20,7 @@ macro_rules! option_setters {
             self.set($crate::Setting::Wait(wait))
         }
 
-        /// Sets how often an acquire asks the store, at most; without limit if not set. The end is that of a wait that is over.
+        /// Limits the number of requests of an acquire; without limit if not set. After the last one, it ends like a wait that timed out.
         ///
         /// The pauses between requests are the client's: they grow, and a store with a queue is asked every few seconds
         /// only. While another guard of this client holds the lock, the store is not asked. So limit the time with
@@ -47,44 +47,47 @@ macro_rules! option_setters {
             self.set($crate::Setting::MaxHold(max_hold))
         }
 
-        /// Ends the wait when this token is cancelled, with the error `Cancelled`. It leaves nothing at the store. What was acquired
-        /// before stays acquired. A token that is already cancelled ends a call without a request.
+        /// Ends the wait when this token is cancelled, with the error `Cancelled`. It leaves nothing at the store. Locks that were acquired
+        /// before stay acquired. A token that is already cancelled ends a call without a request.
         ///
-        /// This is how another thread or task ends a wait; it does not end work under the lock. In async code, dropping the future ends a
-        /// wait as well.
+        /// Another thread or task can end a wait in this way; it does not end work under the lock. In async code, dropping the future also ends a
+        /// wait.
         pub fn cancelled_by(self, token: &$crate::CancelToken) -> Self {
             self.set($crate::Setting::CancelledBy(token.clone()))
         }
     };
     (all) => {
-        /// Replaces all options, for instance by those of a configuration: also those set before, and the
-        /// [token](Self::cancelled_by). So call it first.
+        /// Replaces all options that were set before, including the [token](Self::cancelled_by), for instance by those of a configuration.
+        /// So call it first.
         pub fn options(self, options: $crate::LockOptions) -> Self {
             self.set($crate::Setting::Options(options))
         }
     };
     (on_unavailable) => {
-        /// Sets what an acquire does while the store is away: [`Fail`](::lock_core::OnUnavailable::Fail), which is the default, or
-        /// [`Wait`](::lock_core::OnUnavailable::Wait). With `Fail`, the wait is for other holders only, and the error of the store
-        /// comes when it has not served this lock for an operation timeout (a sixth of the ttl, but at most a second).
+        /// Sets what an acquire does while the store is unreachable: [`Fail`](::lock_core::OnUnavailable::Fail), which is the default, or
+        /// [`Wait`](::lock_core::OnUnavailable::Wait). With `Fail`, it waits for other holders only, and returns the error of the store
+        /// after an operation timeout (a sixth of the ttl, but at most a second) without service.
         ///
-        /// A `try_acquire` waits for nothing, so the first error is its result. Once the lock is held, this has no effect.
+        /// A `try_acquire` waits for nothing: it returns the first error. Once the lock is held, this has no effect.
         pub fn on_unavailable(self, on_unavailable: ::lock_core::OnUnavailable) -> Self {
             self.set($crate::Setting::OnUnavailable(on_unavailable))
         }
     };
     (fairness) => {
-        /// Takes what is free although others came first, if they have no use for it. If nothing is free, this waits in line
-        /// like the others.
+        /// Overtakes waiters that cannot use what is free. If nothing is free, this queues like any other request.
         ///
-        /// So a reader joins other readers although a writer waits, and a request for one permit passes one for many. While such
-        /// requests continue, the waiters that are passed may never be served. A lock that is held alone refuses this: its first waiter can
-        /// always use what is free.
+        /// So a reader joins other readers although a writer waits, and a request for one permit overtakes one for many. While such
+        /// requests continue, the overtaken waiters may starve; they keep their places. For an exclusive lock this is an error, because its
+        /// first waiter can use whatever is free.
+        ///
+        /// Within one client, a barging reader joins the readers of that client at once. If the client does not read yet, the reader waits
+        /// behind its earlier waiters, and overtakes only those of other clients. A request for permits also overtakes those of its own client,
+        /// while fewer than 16 of them are at the store.
         pub fn barging(self) -> Self {
             self.set($crate::Setting::Fairness(::lock_core::Fairness::Barging))
         }
 
-        /// Waits behind all earlier waiters, which is the default.
+        /// Queues behind all earlier waiters, which is the default.
         pub fn fair(self) -> Self {
             self.set($crate::Setting::Fairness(::lock_core::Fairness::Fair))
         }

@@ -1,7 +1,7 @@
 //! For plain threads.
 //!
-//! What has a path is compiled for async code as well. `waiting` has what it waits with, `cache`, `own` and `reentrant` what is
-//! different for threads.
+//! Modules with a path are also compiled for async code. `waiting` has the primitives that they wait with; `cache`, `loss_and_leaders` and
+//! `reentrant` are for threads only.
 
 #[path = "nonblocking/all.rs"]
 mod all;

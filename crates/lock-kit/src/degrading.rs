@@ -1,4 +1,4 @@
-//! The policy of locks that degrade to one of this process: when, and what their guards know.
+//! The policy of locks that degrade to one of this process: the condition, and the knowledge of their guards.
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use lock_host::{CancelToken, Member, Proof, Setting};
 
 use crate::process_lock::LocalWaiter;
 
-/// A change of the options of such a lock: it cannot wait for its store as well.
+/// A change of the options of such a lock, which cannot also wait for its store.
 pub(crate) fn checked(mut setting: Setting) -> Setting {
     if let Setting::Options(options) = &mut setting
         && options.on_unavailable == OnUnavailable::Wait
@@ -36,16 +36,16 @@ impl DegradingCall {
         Self { lock, since }
     }
 
-    /// Joins the line of this process, whose first one may ask the store.
+    /// Joins the queue of this process, whose first waiter may ask the store.
     pub(crate) fn join(&self) -> LocalWaiter {
         LocalWaiter::join(&self.lock)
     }
 
-    /// The outcome of a try at the store; `None` if the lock is held. If the store is away, all users of such locks of the client
-    /// believe that for a while.
+    /// The outcome of a try at the store; `None` if the lock is held. If the store is unreachable, all users of such locks of the client
+    /// rely on that for a while.
     ///
     /// # Errors
-    /// Those that do not say that the store is away.
+    /// All errors other than an unreachable store.
     pub(crate) fn tried<G>(
         &self,
         answer: Result<Option<G>, AcquireError>,
@@ -63,13 +63,13 @@ impl DegradingCall {
         }
     }
 
-    /// The error that a caller of the client got a moment ago, if the store was away. Otherwise this call is to ask.
+    /// The error that a caller of the client got a moment ago, if the store was unreachable. Otherwise this call is to ask.
     pub(crate) fn known_away(&self) -> Option<BackendError> {
         self.lock.lasting.believed(self.lock.clock.now())
     }
 
-    /// The wait is over, and others of this process came before. `None` if the store has to be asked: nobody is known to hold the
-    /// lock, and the store is not known to be away.
+    /// The error of a wait that timed out behind earlier callers of this process. `None` if the store has to be asked: nobody is known to
+    /// hold the lock, and the store is not known to be unreachable.
     pub(crate) fn timed_out_in_queue(&self, waiter: &LocalWaiter) -> Option<AcquireError> {
         match self.lock.lasting.known(self.lock.clock.now()) {
             Some(error) => Some(error.into()),
@@ -91,12 +91,12 @@ impl DegradingCall {
         self.lock.cancel.as_ref()
     }
 
-    /// The wait is over.
+    /// The error of a wait that timed out.
     pub(crate) fn timed_out(&self, holder: Option<Holder>) -> AcquireError {
         AcquireError::TimedOut { name: self.lock.name.clone(), waited: to_the_millisecond(self.waited()), holder }
     }
 
-    /// The error of a store that is away.
+    /// The error of an unreachable store.
     ///
     /// # Errors
     /// Any other error.
@@ -139,7 +139,7 @@ impl DegradingCall {
 pub enum Scope {
     /// All users of the lock at its store.
     Store,
-    /// Only those of this process that acquire the lock with `degrading`: the store was away. Other processes may hold the lock at
+    /// Only callers of `degrading` in this process: the store was unreachable. Other processes may hold the lock at
     /// the same time.
     Process,
 }
@@ -159,7 +159,7 @@ impl<G> Scoped<G> {
         Self(Holding::AtStore(guard))
     }
 
-    /// The scope of this guard. It never changes: a guard of this process stays one when the store is back.
+    /// The scope of this guard. It does not change: a guard of this process keeps its scope when the store is back.
     pub fn scope(&self) -> Scope {
         match self.0 {
             Holding::AtStore(_) => Scope::Store,
@@ -167,7 +167,7 @@ impl<G> Scoped<G> {
         }
     }
 
-    /// The guard of the lock at the store, with all that it can do. `None` if the store was away.
+    /// The guard of the lock at the store, with all its methods. `None` if the store was unreachable.
     pub fn at_store(&self) -> Option<&G> {
         match &self.0 {
             Holding::AtStore(guard) => Some(guard),
@@ -175,7 +175,7 @@ impl<G> Scoped<G> {
         }
     }
 
-    /// Why the store did not grant the lock, if it was away. It may be what another caller of the client found, for another lock.
+    /// The error of the store, if it was unreachable. It may be the result of another caller of the client, for another lock.
     pub fn error(&self) -> Option<&BackendError> {
         match &self.0 {
             Holding::AtStore(_) => None,
@@ -200,13 +200,13 @@ impl<G: Deref<Target = Proof>> Scoped<G> {
         }
     }
 
-    /// The number that the protected resource checks. `None` if the store was away: this process cannot know a number that is
-    /// higher than those of other processes, so there is none that a resource could accept.
+    /// The number that the protected resource checks. `None` if the store was unreachable: this process cannot know a number that is
+    /// higher than those of other processes.
     pub fn fencing_token(&self) -> Option<FencingToken> {
         self.at_store().map(|guard| guard.fencing_token())
     }
 
-    /// A value that no other holder has, as [`Proof::lease_id`]. `None` if the store was away.
+    /// A value that no other holder has, as [`Proof::lease_id`]. `None` if the store was unreachable.
     pub fn lease_id(&self) -> Option<LeaseId> {
         self.at_store().map(|guard| guard.lease_id())
     }
@@ -217,7 +217,7 @@ impl<G: Deref<Target = Proof>> Scoped<G> {
         self.at_store().map(|guard| guard.remaining())
     }
 
-    /// Whether the lock is still held, within its [`scope`](Self::scope). Local and cheap. A guard of this process is never lost.
+    /// Whether the lock is still held, within its [`scope`](Self::scope). Local and cheap. A guard of this process is not lost.
     ///
     /// # Errors
     /// `Lost`, with the reason.

@@ -12,7 +12,7 @@ use lock_host::{HoldError, LockOptions, Proof, Setting};
 
 use crate::errors::{LeadershipLost, ObserveError};
 
-/// How often an observer polls. Chosen: a poll costs a request, and who leads is out of date as soon as it was read.
+/// How often an observer polls. Chosen: a poll costs a request, and its result is out of date as soon as it was read.
 const PACE_DEFAULT: Duration = Duration::from_secs(1);
 /// A pace that is set is at least this, so that an observer is no load on the store.
 const PACE_MIN: Duration = Duration::from_millis(10);
@@ -49,12 +49,12 @@ impl ElectionPlan {
     }
 }
 
-/// A candidate has nothing to do but to wait, so it waits for the store as well.
+/// A candidate has nothing to do but wait, so it also waits for the store.
 fn candidate(options: LockOptions) -> LockOptions {
     options.on_unavailable(OnUnavailable::Wait).standing_by()
 }
 
-/// The present leadership of this client. What a leadership derefs to.
+/// The present leadership of this client. A leadership derefs to it.
 #[derive(Debug)]
 pub struct Leading<G> {
     pub(crate) guard: G,
@@ -72,9 +72,8 @@ impl<G: Deref<Target = Proof>> Leading<G> {
         self.guard.name()
     }
 
-    /// The number of this term: higher than those of all leaders before. It is a fencing token, so that a resource can refuse
-    /// the writes of a leader that was paused while another one was elected, once its fence was raised to
-    /// [`write_token`](Self::write_token).
+    /// The number of this term: higher than those of all earlier leaders. It is a fencing token: once the fence of a resource was raised to
+    /// the [`write_token`](Self::write_token) of a leader, the resource can refuse late writes of earlier leaders.
     pub fn term(&self) -> FencingToken {
         self.guard.fencing_token()
     }
@@ -84,13 +83,13 @@ impl<G: Deref<Target = Proof>> Leading<G> {
         self.term()
     }
 
-    /// The term as what raises a fence: a new leader does that before it reads what it will change.
+    /// The term as a token that raises a fence. A new leader raises the fence before it reads the data that it will change.
     pub fn write_token(&self) -> WriteToken {
         WriteToken::of_writer(self.term())
     }
 
-    /// How much longer this machine leads, if its lease is not renewed; zero once it does not lead any more. The lease itself
-    /// lasts longer, by the grace and a margin.
+    /// How much longer this machine leads without a renewal; zero once it does not lead any more. The lease itself
+    /// lasts longer, by the grace and a margin. An unusually small value means that a renewal is late.
     pub fn remaining(&self) -> Duration {
         self.left().unwrap_or_default()
     }
@@ -98,7 +97,7 @@ impl<G: Deref<Target = Proof>> Leading<G> {
     /// Whether this machine still leads. Local and cheap: compares the time to step down with the clock. An error is final.
     ///
     /// # Errors
-    /// `NotRenewed` from the time on at which a leader whose lease was not renewed steps down, before the lease can end. `Lost` if
+    /// `NotRenewed` once a leader whose lease was not renewed has to step down, before the lease can expire. `Lost` if
     /// the lease was lost, with the reason.
     pub fn check(&self) -> Result<(), LeadershipLost> {
         self.left().map(drop)
@@ -138,7 +137,7 @@ pub(crate) fn follows<T>(
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leader {
-    /// What the store says about the holder of the lease: host, process and reason.
+    /// The holder of the lease, as the store shows it: host, process and reason.
     pub holder: Holder,
 }
 

@@ -44,7 +44,7 @@ impl From<AcquireAllError> for TryAcquireError<AcquireAllError> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobError {
-    /// The plan is invalid, the store cannot do it, or the store failed. The work was not begun.
+    /// The plan is invalid, the store does not support it, or the store failed. The work was not begun.
     #[error(transparent)]
     Acquire(#[from] AcquireError),
     /// The slot could not be marked as run, so the work was not begun. If the store may have got the mark, the slot may count as
@@ -88,7 +88,7 @@ pub enum LeadershipLost {
     NotRenewed {
         /// The election.
         name: LockName,
-        /// The term that is over.
+        /// The term that has ended.
         term: FencingToken,
     },
     /// The lease was lost.
@@ -109,7 +109,7 @@ impl From<LeadershipLost> for Error {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ElectionError {
-    /// The campaign failed: an option is invalid, the wait is over or was cancelled, or the store failed.
+    /// The campaign failed: an option is invalid, the wait timed out or was cancelled, or the store failed.
     #[error(transparent)]
     Acquire(#[from] AcquireError),
     /// The work ended the election, but this candidate was no longer the leader by then.
@@ -133,7 +133,7 @@ pub enum ObserveError {
     /// The name is invalid; no request was sent.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The store failed, or cannot say who holds a lock.
+    /// The store failed, or cannot show the holder of a lock.
     #[error(transparent)]
     Backend(#[from] BackendError),
     /// The client was closed: it sends no request any more.

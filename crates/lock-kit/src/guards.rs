@@ -6,7 +6,7 @@ use std::time::Duration;
 use lock_core::{FencingToken, LockName, Lost, WriteToken};
 use lock_host::Proof;
 
-/// The guards of a set of locks. What a guard of a set derefs to.
+/// The guards of a set of locks. A guard of a set derefs to it.
 #[derive(Debug)]
 pub struct Guards<G> {
     held: Stack<G>,
@@ -27,14 +27,14 @@ impl<G: Deref<Target = Proof>> Guards<G> {
         self.listed.iter().map(|&position| &self.held.0[position])
     }
 
-    /// The name and the token of each lock, in the order in which the locks were listed. A resource that one of the locks
-    /// protects checks the token of that lock.
+    /// The name and the token of each lock, in the order in which the locks were listed. A resource checks the token of the lock that
+    /// protects it.
     pub fn tokens(&self) -> impl ExactSizeIterator<Item = (&LockName, FencingToken)> {
         self.iter().map(|guard| (guard.name(), guard.fencing_token()))
     }
 
-    /// The name of each lock and what raises the fence of what it protects, in the order in which the locks were listed. Raise all
-    /// of them before you read anything.
+    /// The name of each lock, and the token that raises the fence of its resource, in the order in which the locks were listed. Raise all
+    /// fences before you read anything.
     pub fn write_tokens(&self) -> impl ExactSizeIterator<Item = (&LockName, WriteToken)> {
         self.tokens().map(|(name, token)| (name, WriteToken::of_writer(token)))
     }

@@ -1,15 +1,15 @@
-//! Uses of locks, composed from the locks of a client: several locks together, re-entrant locks, locks that degrade to
-//! one of this process, jobs, elections, and values that are computed once.
+//! Uses of locks, composed from the locks of a client: several locks together, re-entrant locks, locks that fall back to a
+//! process-local lock, jobs, elections, and values that are computed once.
 //!
-//! Nothing here is known to a store. The policy is the same in both facades. Code that waits is in `nonblocking`, whose files are compiled
-//! for `blocking` as well; each of the two has its own `loss_and_leaders`, `cache` and `waiting`. Import the trait `Kit` of one of them to call its methods on a client.
+//! Stores know nothing of this crate. The policy is the same in both facades. Code that waits is in `nonblocking`, whose files are also compiled
+//! for `blocking`; each of the two has its own `loss_and_leaders`, `cache` and `waiting`. Import the trait `Kit` of one of them to call its methods on a client.
 //!
 //! - Several locks together: `set` (which order, how long), `guards` (what is held), and `all` of each facade.
 //! - A lock that the thread which holds it can acquire again: `reentrant` of `blocking`.
-//! - Jobs: `slot` (what a run is for), `earlier_slots` (that nobody has run), `first_slot` (since when the job runs), `job` (what is acquired
-//!   and kept), `outcome`, `taken_slot` (why a slot is taken), and `job` and `run` (a job that has begun) of each facade.
+//! - Jobs: `slot` (the scheduled time), `earlier_slots` (missed slots), `first_slot` (the first run), `job` (policy), `outcome`, `taken_slot`
+//!   (why a slot is taken), and `job` and `run` (a job that has begun) of each facade.
 //! - Elections: `election` (when a leader steps down, who is seen to lead), and `election` of each facade.
-//! - A lock that degrades to one of this process while the store is away: `process_lock` (a lock of this process), `degrading`
+//! - A lock that falls back to a process-local lock while the store is unreachable: `process_lock` (a lock of this process), `degrading`
 //!   (when, and what a guard knows), and `degrading` of each facade.
 //! - Values that are computed once: `single_flight` (what is cached and for how long), and `single_flight` of each facade.
 //! - `errors`.

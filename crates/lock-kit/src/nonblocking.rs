@@ -1,7 +1,7 @@
 //! For async code on tokio.
 //!
-//! `all`, `degrading`, `election`, `job`, `kit`, `run` and `single_flight` are compiled for threads as well. `waiting` has what they
-//! wait with, `cache` and `own` what is different in async code.
+//! `all`, `degrading`, `election`, `job`, `kit`, `run` and `single_flight` are also compiled for threads. `waiting` has the primitives that
+//! they wait with; `cache` and `loss_and_leaders` are for async code only.
 
 mod all;
 mod cache;

@@ -34,8 +34,8 @@ pub struct JobRun<T> {
     pub value: T,
     /// The state of the slot at the store from now on.
     pub slot: SlotAfter,
-    /// Slots before this one that nobody has run, oldest first: those after the last one that has run, as far as the job was told
-    /// about earlier slots and the store answered. At most 100.
+    /// Missed slots, oldest first: the slots since the last one that has run, as far as the job knows its schedule and the store
+    /// answered. At most 100.
     pub missed: Vec<Slot>,
 }
 
@@ -49,8 +49,8 @@ pub enum SlotAfter {
     HasRun,
     /// The work failed, and the slot may be run again.
     Free,
-    /// The store has not confirmed what was asked of it after the work. After work that succeeded, the slot may be run again; after
-    /// work that failed, it may count as run.
+    /// The store has not confirmed the request after the work. After successful work, the slot may be run again; after
+    /// failed work, it may count as run.
     Unknown,
 }
 
@@ -78,8 +78,8 @@ pub enum Begun<R> {
 pub struct RunEnd {
     /// The state of the slot at the store from now on.
     pub slot: SlotAfter,
-    /// Why the store did not confirm the release of the job's lock, if so. The client repeats it in the background; the lock is free
-    /// when its ttl is over at the latest. The run counts.
+    /// The error, if the store did not confirm the release of the job's lock. The client repeats the release in the background; the lock is
+    /// free within one ttl. The run counts.
     pub unconfirmed: Option<BackendError>,
 }
 
@@ -93,7 +93,7 @@ pub struct Skipped {
     pub slot: Option<Slot>,
     /// Why it was not run.
     pub reason: SkipReason,
-    /// Who ran it, or runs it, if known.
+    /// The machine that ran it, or runs it, if known.
     pub holder: Option<Holder>,
 }
 
@@ -103,10 +103,10 @@ pub struct Skipped {
 pub enum SkipReason {
     /// Its slot has run. A run that crashed or failed counts, unless the job says otherwise.
     SlotHasRun,
-    /// Its slot runs now. A run that crashed is shown as running until its ttl is over.
+    /// Its slot runs now. A crashed run is shown as running until its ttl has expired.
     SlotRuns,
-    /// Its slot was taken, and the store did not show whether it has run: the machine that took it waits for another run of the job to
-    /// end, or the lock of the job is kept for `at_least`, or the store failed when it was asked.
+    /// Its slot was taken, and the store did not show whether it has run. The machine that took it waits for another run of the job to
+    /// end, or the lock of the job is kept for `at_least`, or the store failed to answer.
     SlotTaken,
     /// The job runs now, for another slot if it has slots; or a run began less than its `at_least` ago.
     Running,

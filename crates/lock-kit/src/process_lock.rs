@@ -20,7 +20,7 @@ struct Queues {
 struct LocalQueue {
     /// In the order of arrival. The first one asks the store.
     waiters: BTreeMap<u64, Option<Waker>>,
-    /// Who holds the lock.
+    /// The holder of the lock.
     held_by: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ impl LocalQueue {
 enum Key {
     /// Where a store keeps it.
     At(Location),
-    /// Of a client that does not know its server: such clients share one queue for each name, also if their servers differ.
+    /// Of a client that does not know its server: such clients share one queue for each name, even if their servers differ.
     Named(LockName),
 }
 
@@ -44,7 +44,7 @@ enum Key {
 #[derive(Debug)]
 pub(crate) struct LocalWaiter {
     entry: Arc<QueueEntry>,
-    /// The end of the client, which ends the wait as well.
+    /// The end of the client, which also ends the wait.
     client: WakeRegistration,
 }
 

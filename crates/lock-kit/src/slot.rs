@@ -23,8 +23,7 @@ const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 60 * 60);
 /// No lease on a mark lasts for longer, so that what lasts for longer is kept.
 const LEASE_MAX: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// The nominal time of one run of a job: when the schedule calls for it, not when the run begins. All machines have to name the
-/// same time.
+/// The scheduled time of one run of a job, not the time at which the run begins. All machines have to name the same time.
 ///
 /// As text, a slot is a time with an offset, or without one for UTC, or a date for its first second. It is shown in UTC.
 ///
@@ -45,8 +44,8 @@ impl Slot {
     /// The slot of a time.
     ///
     /// # Errors
-    /// `Invalid` for a time with a fraction of a second: no two machines read the same time from their clocks, so such a time is
-    /// not one of a schedule. Also for times before the year -9999 and after 9999.
+    /// `Invalid` for a time with a fraction of a second: that is a reading of a clock, which differs between machines, and not a time of a
+    /// schedule. Also for times before the year -9999 and after 9999.
     pub fn at(time: SystemTime) -> Result<Self, Invalid> {
         match Timestamp::try_from(time) {
             Ok(time) => Self::new(time),
@@ -87,7 +86,7 @@ impl Slot {
         Some((slot.parse().ok()?, why))
     }
 
-    /// The slot that a lock marks as run, from what a store shows of it; `None` if it marks none, or is only held by a run that may
+    /// The slot that a lock marks as run, from the store's listing; `None` if it marks none, or is only held by a run that may
     /// still leave the slot free.
     pub fn marked_by(lock: &Entry) -> Option<Self> {
         // A mark lasts for as long as clocks may differ, after the last moment at which its slot is accepted.

@@ -20,7 +20,7 @@ pub(crate) struct TakenSlot {
     pub(crate) slot: Slot,
     /// For how long the lock of the job may be kept after a run.
     pub(crate) at_least: Duration,
-    /// Who took it.
+    /// The machine that took it.
     pub(crate) by: Option<Holder>,
 }
 

@@ -5,7 +5,7 @@ use crate::single_flight::{Entry, Found};
 /// A cache of values: a Redis, a memcached, a table. The locks need not be in the same place.
 ///
 /// # Errors
-/// An error of the cache ends the call. For a cache that may be away, return `None` from `get` and `Ok` from `put`: then each
+/// An error of the cache ends the call. If the cache may be unreachable, return `None` from `get` and `Ok` from `put`: then each
 /// caller computes, one after the other.
 pub trait Cache {
     /// The value. `Option<T>` for something that may not exist.
@@ -19,8 +19,8 @@ pub trait Cache {
     /// Keeps a value for its ttl.
     fn put(&self, entry: Entry<'_, Self::Value>) -> Result<(), Self::Error>;
 
-    /// Whether a value says that there is none, such as `None` for a user who does not exist. Such a value is cached as well, for the
-    /// [`absent_ttl`](super::SingleFlight::absent_ttl). `false` for all if not implemented.
+    /// Whether a value stands for absence, such as `None` for a user who does not exist. It is cached for the
+    /// [`absent_ttl`](super::SingleFlight::absent_ttl). `false` for all values if not implemented.
     fn is_absent(&self, _value: &Self::Value) -> bool {
         false
     }

@@ -60,7 +60,7 @@ impl AllWatch {
 }
 
 impl DegradingGuard {
-    /// Waits until the hold is lost, but for at most `patience`, as [`Guard::lost_within`](lock_blocking::Guard::lost_within). A guard of this process is never lost:
+    /// Waits until the hold is lost, but for at most `patience`, as [`Guard::lost_within`](lock_blocking::Guard::lost_within). A guard of this process is not lost:
     /// for it, this sleeps that long and returns `None`.
     ///
     /// # Blocking
@@ -75,18 +75,18 @@ impl DegradingGuard {
 }
 
 impl Election {
-    /// Campaigns, works while it leads, and campaigns again, until the work says that it is enough.
+    /// Campaigns, works while it leads, and campaigns again, until the work returns `Break`.
     ///
     /// A thread cannot be stopped: work that takes long has to [`check`](crate::Leading::check) the leadership between its steps, or to
-    /// have another thread wait for its [`lost`](Leadership::lost), and to return in time. A leader that cannot renew finds it
-    /// lost before the lease can end, by the [`grace`](Self::grace) and a margin. Then the campaign begins again when the work
+    /// have another thread wait for its [`lost`](Leadership::lost), and to return in time. If the lease is not renewed, the leadership is
+    /// lost the [`grace`](Self::grace) and a margin before the lease can expire. Then the campaign begins again when the work
     /// returns `Continue`. When the work returns `Break`, the leader resigns, and this returns the value.
     ///
     /// The work may pass clones of the leadership to other threads. The leader resigns when the last clone is dropped.
     ///
     /// # Errors
-    /// `Acquire` if a campaign fails; store errors that may pass are waited out. `Lost` if the work returned `Break`, but did not
-    /// lead to its end.
+    /// `Acquire` if a campaign fails; a campaign outlasts transient store errors. `Lost` if the work returned `Break` after the leadership
+    /// was lost.
     ///
     /// # Blocking
     /// Until the work returns `Break`.
@@ -133,8 +133,8 @@ impl Election {
 }
 
 impl Leadership {
-    /// Waits until this machine does not lead any more, and returns the reason. If the lease is not renewed, this is before it
-    /// can end, by the [`grace`](Election::grace) and a margin.
+    /// Waits until this machine does not lead any more, and returns the reason. If the lease is not renewed, it returns the
+    /// [`grace`](Election::grace) and a margin before the lease can expire.
     ///
     /// # Blocking
     /// For as long as this machine leads, so do not call it from the thread that does the work.

@@ -16,7 +16,7 @@ thread_local! {
 
 /// A lock that the thread which holds it can acquire again. Made by [`Kit::reentrant`](super::Kit::reentrant).
 ///
-/// The first acquire of a thread asks the store. Those after it are local: they check that the lock is still held, and get
+/// The first acquire of a thread asks the store. Later ones are local: they check that the lock is still held, and return
 /// a guard with the same fencing token. The last guard releases the lock. The holder is a thread with one client, or
 /// clones of it: an acquire by another thread or through another client waits, and so does an acquire through
 /// [`Client::mutex`](lock_blocking::Client::mutex).

@@ -56,7 +56,7 @@ pub(super) fn until_lost<T>(guard: &Guard, work: impl FnOnce(&Guard) -> T) -> Re
     guard.check().map(|()| work(guard))
 }
 
-/// Waits for those of this process that came before. False if the wait is over first.
+/// Waits for earlier callers of this process. False if the wait times out first.
 pub(super) fn in_turn(call: &DegradingCall, waiter: &LocalWaiter) -> Result<bool, AcquireError> {
     let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
     let _watch = call.cancel().map(|cancel| {

@@ -14,9 +14,8 @@ use crate::set::{SetPlan, passes};
 /// All of these locks, which may be of several clients and stores. Each keeps its own options; the shortest
 /// [`wait`](All::wait) is that of the set.
 ///
-/// Locks of several clients are acquired in the order of their [locations](lock_core::Location). So that no two
-/// processes wait for each other, all of them must name a server in the same way in their URLs (host and port, or path),
-/// and a SQLite file must have one path, apart from symbolic links.
+/// Locks of several clients are acquired in the order of their [locations](lock_core::Location). To avoid deadlocks, all processes must name a
+/// server in the same way in their URLs (host and port, or path). A SQLite file must have one path, apart from symbolic links.
 ///
 /// # Examples
 /// ```
@@ -40,7 +39,7 @@ pub fn all(mutexes: impl IntoIterator<Item = Mutex>) -> All {
 ///
 /// If all of them are free, they are acquired at the same time: in async code with one round trip to each store, however many there are,
 /// and otherwise in as many short-lived threads. If not, they are acquired one after the other, in an order that is the same for all
-/// clients. So sets cannot wait for each other in a circle, in whatever order their names are given. A set and a guard that is already
+/// clients. So sets cannot deadlock with each other, whatever the order of their names. A set and a guard that is already
 /// held can: acquire all locks of a piece of work as one set.
 #[derive(Clone, Debug)]
 #[must_use = "a set of locks does nothing until it is acquired"]
@@ -104,7 +103,7 @@ impl All {
         TryAcquireError::unless_busy(self.try_acquire_or_holder().await)
     }
 
-    /// Takes all of the locks if all are free, and otherwise names one that is not, and who holds it.
+    /// Takes all of the locks if all are free, and otherwise names one that is not, and its holder.
     ///
     /// # Errors
     /// `Busy` names a lock that is not free. `Failed` as [`try_acquire`](Self::try_acquire).
@@ -148,8 +147,8 @@ impl All {
 /// Dropping it releases the locks, the one that was acquired last first: in async code in the background, and otherwise by blocking for
 /// at most an operation timeout for each.
 ///
-/// It has no `detach`, because each of its locks is a lease with a ticket of its own, and an adoption of some of them would
-/// leave a part of the set. Acquire and detach the mutexes one by one, or use one name for the set.
+/// It has no `detach`: each of its locks is a lease with a ticket of its own, and another process could adopt a part of the set.
+/// Acquire and detach the mutexes one by one, or use one name for the set.
 #[must_use = "the locks are released when the guard is dropped"]
 #[derive(Debug)]
 pub struct AllGuard(Guards<Guard>);

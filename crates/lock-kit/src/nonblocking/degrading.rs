@@ -1,4 +1,4 @@
-//! A lock that degrades to one of this process while the store is away.
+//! A lock that falls back to a process-local lock while the store is unreachable.
 
 use std::ops::Deref;
 
@@ -10,23 +10,23 @@ use super::{Guard, Mutex, both};
 use crate::degrading::{DegradingCall, Scoped, checked};
 use crate::process_lock::LocalWaiter;
 
-/// A lock that degrades to one of this process while the store is away. Made by [`Kit::degrading`](super::Kit::degrading).
+/// A lock that falls back to a process-local lock while the store is unreachable. Made by [`Kit::degrading`](super::Kit::degrading).
 ///
-/// For work that should rather be done twice than not at all: refilling a cache, sending a reminder. The guard says which of the
-/// two it is: with [`Scope::Store`](crate::Scope::Store) it excludes all processes. With [`Scope::Process`](crate::Scope::Process)
+/// Use it for work that is better done twice than not at all: refilling a cache, sending a reminder. The guard reports its scope:
+/// with [`Scope::Store`](crate::Scope::Store) it excludes all processes. With [`Scope::Process`](crate::Scope::Process)
 /// it excludes this process only, and **other processes may hold the lock at the same time**.
 ///
-/// The store is away once requests have failed with a [transient](lock_core::ErrorKind::is_transient) error for an operation
-/// timeout (a sixth of the ttl, but at most a second), or until the wait is over, and one more request has failed as well. The
-/// observers of the client are told (`Degraded`). One finding serves all degrading locks of the client: for two seconds, none of them
-/// asks the store, and then one caller does.
+/// The store counts as unreachable after requests have failed with a [transient](lock_core::ErrorKind::is_transient) error for an operation
+/// timeout, or until the end of the wait, and one more request has failed. (An operation timeout is a sixth of the ttl, at most a second.) The
+/// observers of the client are notified (`Degraded`). All degrading locks of the client rely on this result for two seconds; then one
+/// caller asks the store again.
 ///
-/// A guard of this process stays one until it is released, also when the store is back. It has no fencing token, so no resource
-/// that checks tokens accepts what it does. It is never lost, and `max_hold` does not end it.
+/// A guard of this process keeps its scope until it is released, even when the store is back. It has no fencing token, so a resource
+/// that checks tokens does not accept its writes. It is not lost, and `max_hold` does not end it.
 ///
-/// Within this process, all callers that acquire a lock in this way exclude each other, whatever the store says: first come, first served
-/// over all clients of the store. (Clients that were given a pool do not know their server: for them, the name alone counts.) A
-/// [`mutex`](lock_async::Client::mutex) of the same name does not know of this line: it asks the store alone, and gets the lock
+/// Within this process, all callers of `degrading` for a name exclude each other, in order of arrival, whatever the state of the store and
+/// over all its clients. (Clients that were given a pool do not know their server: for them, the name alone counts.) A
+/// [`mutex`](lock_async::Client::mutex) of the same name is not part of this queue: it asks the store alone, and can get the lock
 /// although this process holds it with a degraded guard. So use `degrading` wherever this process uses the name.
 ///
 /// # Examples
@@ -68,10 +68,10 @@ impl Degrading {
         Self(self.0.set(checked(setting)))
     }
 
-    /// Waits for the lock: first for those of this process that came before, and then at the store.
+    /// Waits for the lock: first for earlier callers of this process, and then at the store.
     ///
     /// # Errors
-    /// As [`Mutex::acquire`], but not for a store that is away.
+    /// As [`Mutex::acquire`], except that an unreachable store is not an error.
     ///
     /// # Cancel safety
     /// As [`Mutex::acquire`].
@@ -94,7 +94,7 @@ impl Degrading {
         }
     }
 
-    /// The store's answer, or that it is away; `None` if the wait continues.
+    /// The store's answer, or the error of an unreachable store; `None` if the wait continues.
     async fn ask(&self, call: &DegradingCall) -> Result<Option<Result<Guard, BackendError>>, AcquireError> {
         if let Some(error) = call.known_away() {
             return Ok(Some(Err(error)));

@@ -1,4 +1,4 @@
-//! One leader among several machines, and another one when it fails.
+//! One leader among several machines, with fail-over.
 
 use std::ops::Deref;
 use std::time::{Duration, Instant};
@@ -11,16 +11,18 @@ use super::{Client, Guard, Mutex, both};
 use crate::election::{ElectionPlan, Leader, LeaderView, Leading, READ_WITHIN, cannot_observe};
 use crate::errors::ObserveError;
 
-/// One leader among several machines, and another one when it fails. Made by [`Kit::election`](super::Kit::election).
+/// One leader among several machines, with fail-over. Made by [`Kit::election`](super::Kit::election).
 ///
 /// Candidates [`campaign`](Self::campaign), and one of them leads until it resigns, dies, or cannot renew its lease. A leader that
-/// cannot renew steps down before the lease can end: so by the clocks of all machines, it has stopped when the next one
-/// begins, if its work awaits something, or checks whether it still leads, often enough. A leader whose whole machine is suspended notices nothing until it resumes. A virtual machine that its host pauses may
-/// have a clock that stands still meanwhile: its leader then continues. The resource has to check the [`term`](Leading::term), as it
-/// checks any fencing token.
-/// So a new leader first raises the fence of what it will change to its [`write_token`](Leading::write_token), and then reads.
+/// cannot renew steps down before the lease can expire. At most one leads while the assumptions of the store hold and the work stops
+/// within the [`grace`](Self::grace): it awaits something, or checks whether it still leads, often enough.
 ///
-/// The lock of the election is the mutex of its name, so the usual tools show who leads.
+/// A suspended machine notices a loss when it resumes. A virtual machine that its host pauses may have a clock that stands still
+/// meanwhile, and its leader continues. So the resource has to check the [`term`](Leading::term), like any fencing token: a new leader
+/// first raises the fence to its [`write_token`](Leading::write_token), and then reads.
+///
+/// The lock of the election is the mutex of its name, so the usual tools show the leader. For observers of the client and in metrics, a term
+/// that ends early is a loss, even if the lease itself lasts. Resigning, `close` and a long wait of a candidate are not reported as unusual.
 ///
 /// [`run_while_leader`](Self::run_while_leader) has an example.
 #[derive(Clone, Debug)]
@@ -39,17 +41,17 @@ impl Election {
     ::lock_host::option_setters!(all);
 
     ::lock_host::option_setters!(
-        each "Sets how long a campaign waits to be elected; without limit if not set. It waits for a store that is away, too."
+        each "Sets how long a campaign waits to be elected; without limit if not set. It also waits for an unreachable store."
     );
 
-    /// Sets how long before the end of a lease that was not renewed the leader steps down: by this and a margin of a tenth of the
-    /// ttl, 250 ms to 1 s. A sixth of the ttl if not set, at most 5 s. Make it longer if the work needs more time to stop.
+    /// Sets the time that is reserved for stopping the work: a sixth of the ttl if not set, at most 5 s. A leader whose lease is not renewed
+    /// steps down this time and a margin (a tenth of the ttl, 250 ms to 1 s) before the lease can expire.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.plan.grace = Some(grace);
         self
     }
 
-    /// Sets how often an observer looks; once a second if not set, and at least 10 ms apart.
+    /// Sets how often an observer polls; once a second if not set, and at least 10 ms apart.
     pub fn pace(mut self, pace: Duration) -> Self {
         self.plan.set_pace(pace);
         self
@@ -64,7 +66,7 @@ impl Election {
         self.client.mutex(&self.plan.name).options(self.plan.options.clone())
     }
 
-    /// Waits to be elected, also while the store is away.
+    /// Waits to be elected, even while the store is unreachable.
     ///
     /// # Errors
     /// As [`Mutex::acquire`]; `Invalid` also for a ttl that leaves too little time to lead.
@@ -87,7 +89,7 @@ impl Election {
     /// The leader, according to the store: a snapshot from one request. `None` if there is none.
     ///
     /// # Errors
-    /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot say it.
+    /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot show holders.
     ///
     /// # Cancel safety
     /// Changes nothing.
@@ -100,7 +102,8 @@ impl Election {
         Ok(view.leader)
     }
 
-    /// Observes who leads, without being a candidate. Nothing is sent before [`Leaders::changed`].
+    /// Observes the leader, without being a candidate. [`Leaders::changed`] sends the first request. At a quorum, a majority of the nodes has
+    /// to answer.
     pub fn observe(&self) -> Leaders {
         Leaders { election: self.clone(), view: LeaderView::default(), read_at: None, has_ended: false }
     }
@@ -149,8 +152,8 @@ impl Deref for Leadership {
     }
 }
 
-/// Observes who leads. Made by [`Election::observe`]. It keeps only the last state, so one that is read slowly misses leaders in
-/// between, and never a later one.
+/// Observes the leader. Made by [`Election::observe`]. It keeps only the last state: a slow reader misses leaders in
+/// between, but not the last one.
 #[derive(Debug)]
 pub struct Leaders {
     election: Election,
@@ -163,14 +166,14 @@ pub struct Leaders {
 
 #[both]
 impl Leaders {
-    /// Waits until another leader or term is seen, or none, and returns it. The first call returns what it sees.
+    /// Waits until it sees another leader or term, or none, and returns that. The first call returns the present state.
     ///
-    /// It polls at its [`pace`](Election::pace), with one request each time. What it returns may be out of date already:
+    /// It polls at its [`pace`](Election::pace), with one request each time. The result may be out of date already:
     /// send the term along when you act on it.
     ///
     /// # Errors
-    /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot say it. After an error that may
-    /// pass, call it again. `Closed` as soon as the client is closed.
+    /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot show holders. After a transient error, call it again.
+    /// `Closed` as soon as the client is closed.
     ///
     /// # Cancel safety
     /// Can be dropped and called again; nothing is missed.

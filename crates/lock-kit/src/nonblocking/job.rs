@@ -1,4 +1,4 @@
-//! Work that a schedule calls for on several machines, and one of them does.
+//! Scheduled work that one of several machines does.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,18 +15,19 @@ use crate::outcome::{Begun, JobOutcome, JobRun, Skipped};
 use crate::slot::Slot;
 use crate::taken_slot::TakenSlot;
 
-/// Work that a schedule calls for on several machines, and one of them does. Made by [`Kit::job`](super::Kit::job).
+/// Scheduled work that one of several machines does. Made by [`Kit::job`](super::Kit::job). This is not a scheduler: the schedule of
+/// each machine starts the job, and this decides which machine does the work.
 ///
-/// With a [`slot`](Self::slot), the job runs at most once for each slot, whichever machines call and however late; at least once with
-/// [`retry_after_crash`](Self::retry_after_crash). Without one, it runs unless it runs elsewhere; [`at_least`](Self::at_least) then
-/// stops machines whose clocks are late.
+/// With a [`slot`](Self::slot), the job runs at most once per slot, whichever machines start it and however late, while the store keeps its
+/// data; with [`retry_after_crash`](Self::retry_after_crash), at least once. Without a slot, it runs unless it runs elsewhere;
+/// [`at_least`](Self::at_least) then stops machines whose clocks are late.
 ///
-/// The lock of the job has the job's name, so it shows who runs it. A process that dies frees it when its ttl is over; its slot
-/// counts as run, unless [`retry_after_crash`](Self::retry_after_crash) says otherwise.
+/// The lock of the job has the job's name, so operators see the machine that runs it. If a process dies, the lock is free within one ttl; the
+/// slot counts as run, unless [`retry_after_crash`](Self::retry_after_crash) is set.
 ///
-/// Slots are remembered as long as the store keeps its data. A SQLite file forgets them when the machine reboots, and a Redis
-/// when it loses its data: also after a fail-over, unless `replicas=N` is the number of all replicas. Slots and `at_least` need a
-/// store that can keep a released lock: `memory:`, `sqlite:` or `redis:`.
+/// A SQLite file forgets slots when the machine reboots, and a Redis when it loses its data. That includes a fail-over, unless `replicas=N`
+/// is the number of all replicas. Slots and `at_least` need a store with the ability [`Keep`](lock_core::Ability::Keep): all stores
+/// except ZooKeeper and a quorum.
 ///
 /// # Examples
 /// ```
@@ -64,25 +65,25 @@ impl Job {
         Self { client: client.clone(), plan: JobPlan::new(name) }
     }
 
-    /// Runs once for this slot over all machines, instead of whenever it is called and does not run elsewhere.
+    /// Sets the slot of this run: the scheduled time. Over all machines, the job runs once per slot.
     ///
-    /// The store remembers the slot in a lock of its own, whose name is that of the job, `@` and the slot. No machine's clock
-    /// has to be right for that.
+    /// The store remembers the slot in a lock of its own, whose name is that of the job, `@` and the slot. Clocks matter only for
+    /// slots that are too old: see [`retain`](Self::retain).
     pub fn slot(mut self, slot: Slot) -> Self {
         self.plan.slot = Some(slot);
         self
     }
 
-    /// Sets for how long slots are remembered; 7 days if not set. Older slots are refused. Clocks may differ by a day: slots
-    /// are remembered for so much longer.
+    /// Sets for how long slots are remembered; 7 days if not set. An older slot, by the clock of this machine, is an error. The store
+    /// remembers slots a day longer by its own clock, so clocks may be wrong by up to a day.
     pub fn retain(mut self, retain: Duration) -> Self {
         self.plan.retain = retain;
         self
     }
 
     /// Lets another machine run the slot if the run ends without a result: its process dies or loses the lock, or the
-    /// work panics. Then a slot may be run more than once, and partly. That is also so if the store does not confirm the
-    /// mark when the work is done. Without this, such a slot counts as run.
+    /// work panics. Then a slot may be run more than once, and partly. The same is true if the store does not confirm the
+    /// mark when the work is done. Without this option, such a slot counts as run.
     ///
     /// Work that returns an error has a result: with [`run`](Self::run), its slot counts as run, with or without this. To run it
     /// again, use [`try_run`](Self::try_run).
@@ -91,25 +92,26 @@ impl Job {
         self
     }
 
-    /// Says that the schedule has a slot each time this much time has passed, in whole seconds. Then the run of a slot says which
-    /// slots before it [nobody has run](crate::JobRun::missed), which costs two requests before the work begins, and one more for
-    /// each such slot. They are counted from the first slot that the job has run, so a new job has missed none.
+    /// Sets the time between the slots of the schedule, in whole seconds. The run of a slot then reports [missed
+    /// slots](crate::JobRun::missed) before it, which costs two requests before the work begins, and one more for
+    /// each missed slot. They are counted from the first slot that the job has run, so a new job has missed none. That slot is remembered for a
+    /// year, and for half a year after each run that has this setting.
     pub fn every(mut self, span: Duration) -> Self {
         self.plan.earlier = Some(EarlierSlots::Every(span));
         self
     }
 
-    /// The same as [`every`](Self::every) for a schedule whose slots are not evenly spread: these are some of the slots before the
-    /// one that is to run, such as the last one. A slot in the list that nobody has run is only reported if none after it has run.
+    /// As [`every`](Self::every), for a schedule whose slots are not evenly spaced: some of the slots before the
+    /// one that is to run, such as the previous one. A missed slot of the list is reported only if no later one has run.
     pub fn previous(mut self, slots: impl IntoIterator<Item = Slot>) -> Self {
         self.plan.earlier = Some(EarlierSlots::Slots(slots.into_iter().collect()));
         self
     }
 
-    /// Lets no run begin for this time after one has begun, even if the work is done sooner. This is for schedules without
-    /// slots, on machines whose clocks differ by less than that. The time counts as well if
-    /// the work panics or is dropped, or the client is closed. If its process or machine crashes, the lock is free when its ttl is
-    /// over; so for a time that counts then as well, set a `ttl` that is as long.
+    /// Sets the least time between the starts of two runs, even if the work is done sooner. This is for schedules without
+    /// slots, on machines whose clocks differ by less than that. The time also counts if
+    /// the work panics or is dropped, or the client is closed. If the process or machine crashes, the lock is free within one ttl. To
+    /// cover crashes, set a `ttl` that is as long.
     pub fn at_least(mut self, at_least: Duration) -> Self {
         self.plan.at_least = at_least;
         self
@@ -118,7 +120,7 @@ impl Job {
     ::lock_host::option_setters!(all);
 
     ::lock_host::option_setters!(
-        each "Sets how long to wait for a run in progress; not at all if not set. A slot that was taken is not waited for."
+        each "Sets how long to wait for a run in progress; not at all if not set. A taken slot is skipped without a wait."
     );
 
     ::lock_host::option_setters!(on_unavailable);
@@ -132,13 +134,13 @@ impl Job {
         self.client.mutex(request.name).options(request.options)
     }
 
-    /// Does the work, unless another machine did it or does it. The work gets the guard of the job's lock, and its fencing token.
+    /// Does the work, unless another machine did it or does it. The work gets the guard of the job's lock, with its fencing token.
     ///
     /// # Errors
-    /// `Acquire` if the plan is invalid, the store cannot do it, or the store failed. `NotMarked` if the slot could not be marked.
-    /// In both cases the work was not begun. `Lost` if the lock was lost during the work, also to [`max_hold`](Self::max_hold), or before
-    /// it: then the work was not begun.
-    /// With [`retry_after_crash`](Self::retry_after_crash), the same holds if the mark of the slot was lost before the work.
+    /// `Acquire` if the plan is invalid, the store does not support it, or the store failed. `NotMarked` if the slot could not be marked.
+    /// In both cases the work was not begun. `Lost` if the lock was lost during the work, for instance to [`max_hold`](Self::max_hold), or
+    /// before it: then the work was not begun.
+    /// With [`retry_after_crash`](Self::retry_after_crash), the same is true if the mark of the slot was lost before the work.
     ///
     /// # Cancel safety
     /// The work is stopped (dropped at its next await point) when the lock is lost. Dropping the future drops the work, and releases the
@@ -153,8 +155,8 @@ impl Job {
         self.run_judged(work, |_| WorkOutcome::Done).await
     }
 
-    /// The same for work that may fail. After work that returns an error, the slot is free, and the lock of the job is not kept for
-    /// `at_least`: the next machine that calls for the slot runs it. The outcome says whether the store has [confirmed
+    /// As [`run`](Self::run), for work that may fail. After work that returns an error, the slot is free, and the lock of the job is not kept
+    /// for `at_least`: the next machine that starts the job for this slot runs it. The outcome says whether the store has [confirmed
     /// that](JobRun::slot); if not, the slot may count as run.
     ///
     /// # Errors
@@ -201,11 +203,11 @@ impl Job {
 
     /// Begins a run, unless another machine runs the job or has run it: acquires the lock of the job, and marks the slot.
     ///
-    /// This is what [`run`](Self::run) is made of, for work that is not one function. Look at [`Run::guard`] for a loss, and say with
-    /// [`Run::done`] or [`Run::failed`] how the work ended. A run that is dropped counts as crashed.
+    /// [`run`](Self::run) is made of this; use it for work that is not one function. Check [`Run::guard`] for a loss, and end the run with
+    /// [`Run::done`] or [`Run::failed`]. A run that is dropped counts as crashed.
     ///
     /// # Errors
-    /// `Acquire` if the plan is invalid, the store cannot do it, or the store failed. `NotMarked` if the slot could not be marked.
+    /// `Acquire` if the plan is invalid, the store does not support it, or the store failed. `NotMarked` if the slot could not be marked.
     /// `Lost` if the lock was lost before the work can begin; with [`retry_after_crash`](Self::retry_after_crash), also if the mark of the
     /// slot was.
     ///

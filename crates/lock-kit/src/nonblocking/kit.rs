@@ -38,13 +38,13 @@ pub trait Kit {
     /// A lock that the thread which holds it can acquire again.
     fn reentrant(&self, name: impl AsRef<str>) -> super::Reentrant;
 
-    /// A lock that degrades to one of this process while the store is away. [`Degrading`] has an example.
+    /// A lock that falls back to a process-local lock while the store is unreachable. [`Degrading`] has an example.
     fn degrading(&self, name: impl AsRef<str>) -> Degrading;
 
-    /// Work that a schedule calls for on several machines, and one of them does. [`Job`] has an example.
+    /// Scheduled work that one of several machines does. [`Job`] has an example.
     fn job(&self, name: impl AsRef<str>) -> Job;
 
-    /// One leader among several machines, and another one when it fails. [`Election`] has an example.
+    /// One leader among several machines, with fail-over. [`Election`] has an example.
     fn election(&self, name: impl AsRef<str>) -> Election;
 
     /// A value that is computed once, although many callers in many processes ask for it. [`SingleFlight`] has an example.

@@ -17,7 +17,7 @@ use crate::election::{Leader, follows};
 use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 
 impl AllGuard {
-    /// Waits until one of the locks is lost, and returns the first loss. This is at its local deadline, or up to a second after a resume. The
+    /// Waits until one of the locks is lost, and returns the first loss. It resolves at the local deadline, or up to a second after a resume. The
     /// others are held until this guard is released or dropped.
     ///
     /// # Cancel safety
@@ -39,7 +39,7 @@ impl AllWatch {
 }
 
 impl DegradingGuard {
-    /// Waits until the hold is lost, as [`Guard::lost`](lock_async::Guard::lost). A guard of this process is never lost.
+    /// Waits until the hold is lost, as [`Guard::lost`](lock_async::Guard::lost). A guard of this process is not lost.
     ///
     /// # Cancel safety
     /// Changes nothing; can be dropped and called again.
@@ -52,19 +52,18 @@ impl DegradingGuard {
 }
 
 impl Election {
-    /// Campaigns, works while it leads, and campaigns again, until the work says that it is enough.
+    /// Campaigns, works while it leads, and campaigns again, until the work returns `Break`.
     ///
-    /// If the leadership is lost, the work is stopped (dropped at its next await point): before the lease can end, by the
-    /// [`grace`](Self::grace) and a margin. So work that awaits something often enough never runs beside that of the next
-    /// leader. Then the campaign begins again, as it does when the work returns `Continue`. When the work returns `Break`, the
-    /// leader resigns, and this returns the value.
+    /// If the leadership is lost, the work is stopped (dropped at its next await point): the [`grace`](Self::grace) and a margin before the
+    /// lease can expire. So work that awaits something often enough has ended before the next leader begins. Then the campaign begins again, as it
+    /// does when the work returns `Continue`. When the work returns `Break`, the leader resigns, and this returns the value.
     ///
     /// The work may pass clones of the leadership to tasks that it spawns. They are not stopped with it, so each waits for
     /// [`lost`](Leadership::lost) itself. The leader resigns when the last clone is dropped.
     ///
     /// # Errors
-    /// `Acquire` if a campaign fails; store errors that may pass are waited out. `Lost` if the work returned `Break`, but did not
-    /// lead to its end.
+    /// `Acquire` if a campaign fails; a campaign outlasts transient store errors. `Lost` if the work returned `Break` after the leadership
+    /// was lost.
     ///
     /// # Cancel safety
     /// Dropping the future drops the work, and resigns or gives up the campaign in the background.
@@ -119,8 +118,8 @@ impl Election {
 }
 
 impl Leadership {
-    /// Waits until this machine does not lead any more, and returns the reason. If the lease is not renewed, this is before it
-    /// can end, by the [`grace`](Election::grace) and a margin.
+    /// Waits until this machine does not lead any more, and returns the reason. If the lease is not renewed, it resolves the
+    /// [`grace`](Election::grace) and a margin before the lease can expire.
     ///
     /// # Cancel safety
     /// Changes nothing; can be dropped and called again.

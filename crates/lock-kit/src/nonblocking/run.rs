@@ -36,11 +36,11 @@ impl Run {
         &self.guard
     }
 
-    /// Slots before this one that nobody has run, oldest first: those after the last one that has run, as far as the job was told
-    /// about earlier slots ([`every`](super::Job::every), [`previous`](super::Job::previous)) and the store answers. At most 100.
+    /// Missed slots, oldest first: the slots since the last one that has run, as far as the job knows its schedule
+    /// ([`every`](super::Job::every), [`previous`](super::Job::previous)) and the store answers. At most 100.
     ///
-    /// Asks the store: two requests, and one more for each such slot. If the first slot of the job is not remembered, or not for long
-    /// any more, this also writes its mark.
+    /// Sends two requests, and one more for each missed slot. If the store does not remember the first slot of the job, or not for much longer,
+    /// this also writes its mark.
     ///
     /// # Cancel safety
     /// Can be dropped at any point, and called again.
@@ -85,7 +85,7 @@ impl Run {
     }
 
     /// Ends a run whose work has failed: the slot is free, and the lock of the job is not kept for
-    /// [`at_least`](super::Job::at_least), so the next machine that calls for the slot runs it. Look at [`RunEnd::slot`]: if the store did
+    /// [`at_least`](super::Job::at_least), so the next machine that starts the job for the slot runs it. Check [`RunEnd::slot`]: if the store did
     /// not confirm that, or cannot free a slot, the slot may count as run.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl Run {
         self.end(WorkOutcome::Failed).await
     }
 
-    /// Ends a run without a result: the slot counts as that of a crash. The same as dropping it, but waits for the store's answer.
+    /// Ends a run without a result: it counts as crashed. The same as dropping it, but waits for the store's answer.
     ///
     /// # Errors
     /// As [`Guard::release`].

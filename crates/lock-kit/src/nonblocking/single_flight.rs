@@ -1,4 +1,4 @@
-//! A value that is computed once, although many ask for it.
+//! A value that is computed once, although many callers ask for it.
 
 use std::time::Duration;
 
@@ -71,23 +71,23 @@ impl SingleFlight {
         self
     }
 
-    /// Sets for how long a value is cached that says that there is none (see [`Cache::is_absent`]); as long as any other value
-    /// if not set. Usually shorter, because what does not exist may be created.
+    /// Sets for how long an absent value (see [`Cache::is_absent`]) is cached; as long as any other value if not set. Usually shorter,
+    /// because the value may be created.
     pub fn absent_ttl(mut self, absent_ttl: Duration) -> Self {
         self.plan.absent_ttl = Some(absent_ttl);
         self
     }
 
-    /// Shortens each ttl at random, by so many hundredths at most, so that values which were cached at the same time do not expire
+    /// Sets by how many percent each ttl is shortened at most, at random, so that values which were cached at the same time do not expire
     /// at the same time: 0 to 100, and 10 if not set.
     pub fn jitter_percent(mut self, jitter_percent: u8) -> Self {
         self.plan.jitter_percent = jitter_percent;
         self
     }
 
-    /// Lets others use an expired value for so long while one computes it anew; not at all if not set.
+    /// Sets for how long callers may use an expired value while one caller computes it anew; not at all if not set.
     ///
-    /// The cache keeps each value for so much longer, and has to say for how long it will still keep it: see
+    /// The cache keeps each value longer by this time, and has to report how much of its time is left: see
     /// [`Found::left`](crate::Found::left).
     pub fn stale_for(mut self, stale_for: Duration) -> Self {
         self.plan.stale_for = stale_for;
@@ -118,15 +118,15 @@ impl SingleFlight {
         Ok(RemainingWait::of(lock))
     }
 
-    /// Returns the value from the cache, or computes and caches it. Of all callers that find nothing, one computes. The others wait,
+    /// Returns the value from the cache, or computes and caches it. Of all callers that miss, one computes. The others wait,
     /// and continue together when the value is there; at a store without read locks (`redlock://`), one by one.
     ///
-    /// If the lease is lost during the computation, nothing is cached after that. What the cache was sent before the loss may arrive later:
+    /// If the lease is lost during the computation, nothing is cached after that. A value that was sent before the loss may arrive later:
     /// a cache that has to refuse it checks the [token](Entry::token).
     ///
-    /// While the store of the locks is away, a caller gets the stale value if there is one, and otherwise the error after an operation
-    /// timeout; with [`on_unavailable`](Self::on_unavailable), it can wait for the store. One caller that finds the store away saves
-    /// those of the same client with a stale value the time: for two seconds, none of them asks the store, and then one does.
+    /// While the lock store is unreachable, a caller gets the stale value if there is one, and otherwise the error after an operation
+    /// timeout; with [`on_unavailable`](Self::on_unavailable), it can wait for the store. For two seconds after one caller has found the store
+    /// unreachable, callers of the same client with a stale value do not ask it; then one of them asks again.
     ///
     /// If the computation fails, nothing is cached, and the callers that waited compute one after the other, each within its
     /// [`wait`](Self::wait).

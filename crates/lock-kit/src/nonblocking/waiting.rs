@@ -31,7 +31,7 @@ pub(super) async fn until_lost<T>(guard: &Guard, work: impl AsyncFnOnce(&Guard) 
     }
 }
 
-/// Waits for those of this process that came before. False if the wait is over first.
+/// Waits for earlier callers of this process. False if the wait times out first.
 pub(super) async fn in_turn(call: &DegradingCall, waiter: &LocalWaiter) -> Result<bool, AcquireError> {
     let mut watch = None;
     let turn = poll_fn(|context| {

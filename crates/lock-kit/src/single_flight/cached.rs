@@ -9,18 +9,18 @@ use lock_core::FencingToken;
 pub struct Found<V> {
     /// The value.
     pub value: V,
-    /// For how long the cache will keep it; `None` if the cache does not say. Needed for `stale_for` only: without it, no value is
+    /// For how long the cache will keep it; `None` if the cache does not report that. Only `stale_for` needs it: without it, no value is
     /// stale.
     pub left: Option<Duration>,
 }
 
 impl<V> Found<V> {
-    /// A value, from a cache that does not say for how long it will keep it.
+    /// A value from a cache that does not report for how long it will keep it.
     pub fn new(value: V) -> Self {
         Self { value, left: None }
     }
 
-    /// A value that the cache will keep for so long.
+    /// A value that the cache will keep for this long.
     pub fn expiring_in(value: V, left: Duration) -> Self {
         Self { value, left: Some(left) }
     }

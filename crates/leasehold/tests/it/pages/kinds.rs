@@ -2,10 +2,10 @@
 #![allow(clippy::print_stdout, reason = "the pages print")]
 
 use std::error::Error;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
-use leasehold::kit::{Begun, JobOutcome, Slot};
-use leasehold::{Client, FencingToken, Kit, Ticket};
+use leasehold::kit::{JobOutcome, Slot};
+use leasehold::{BackendConfig, Client, FencingToken, Kit, Ticket};
 
 async fn mutexes(locks: &Client) -> Result<(), Box<dyn Error>> {
     let lock = locks.mutex("invoice:42").ttl(Duration::from_secs(30)).wait(Duration::from_secs(5));
@@ -15,6 +15,22 @@ async fn mutexes(locks: &Client) -> Result<(), Box<dyn Error>> {
     guard.check()?;
     guard.release().await?;
     Ok(())
+}
+
+/// Guards can be moved to other tasks and threads, and stored.
+const fn movable<T: Send + 'static>() {}
+
+const _: () = {
+    movable::<leasehold::Guard>();
+    movable::<leasehold::ReadGuard>();
+    movable::<leasehold::PermitGuard>();
+    movable::<leasehold::blocking::Guard>();
+};
+
+async fn without_local_hand_over(url: &str) -> Result<(), Box<dyn Error>> {
+    let config = BackendConfig::from_url(url)?;
+    let locks = leasehold::builder(&config).await?.chain(0).build()?;
+    mutexes(&locks).await
 }
 
 async fn readers(locks: &Client) -> Result<(), Box<dyn Error>> {
@@ -95,26 +111,15 @@ fn send_report(token: FencingToken) -> String {
 }
 
 async fn jobs(locks: &Client) -> Result<(), Box<dyn Error>> {
-    let slot: Slot = "2099-11-21T03:00".parse()?;
-    let day = Duration::from_secs(24 * 3600);
+    let (day, now) = (Duration::from_secs(24 * 3600), UNIX_EPOCH.elapsed()?.as_secs());
+    let slot = Slot::at(UNIX_EPOCH + Duration::from_secs(now - (now - 3 * 3600) % day.as_secs()))?;
     let job = locks.job("nightly").slot(slot).every(day).max_hold(Duration::from_secs(3600));
     match job.run(async |guard| send_report(guard.fencing_token())).await? {
         JobOutcome::Ran(run) => println!("sent {}; missed: {:?}", run.value, run.missed),
         JobOutcome::Skipped(skipped) => println!("{skipped}"),
     }
-    Ok(())
-}
-
-async fn runs(locks: &Client) -> Result<(), Box<dyn Error>> {
-    let slot: Slot = "2099-11-22T03:00".parse()?;
-    let day = Duration::from_secs(24 * 3600);
-    match locks.job("nightly").slot(slot).every(day).begin().await? {
-        Begun::Run(run) => {
-            println!("token {}, missed {:?}", run.guard().fencing_token(), run.missed().await);
-            run.done().await?;
-        }
-        Begun::Skipped(skipped) => println!("{skipped}"),
-    }
+    let age = now - slot.time().duration_since(UNIX_EPOCH)?.as_secs();
+    assert!(slot.to_string().ends_with("T03:00:00Z") && age < day.as_secs(), "{slot}");
     Ok(())
 }
 
@@ -132,6 +137,7 @@ async fn tickets(locks: &Client) -> Result<(), Box<dyn Error>> {
 async fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     let locks = leasehold::connect("memory:").await?;
     mutexes(&locks).await?;
+    without_local_hand_over("memory:").await?;
     readers(&locks).await?;
     permits(&locks).await?;
     another_limit(&locks).await?;
@@ -139,7 +145,6 @@ async fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     again(&locks).await?;
     degrading(&locks).await?;
     jobs(&locks).await?;
-    runs(&locks).await?;
     tickets(&locks).await?;
     latches(&locks).await
 }

@@ -41,14 +41,6 @@ fn permits(locks: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn sets(locks: &Client) -> Result<(), Box<dyn Error>> {
-    let pair = locks.all(["account:7", "account:3"]).wait(Duration::from_secs(5));
-    let guard = pair.acquire()?;
-    guard.check()?;
-    guard.release()?;
-    Ok(())
-}
-
 fn again(locks: &Client) -> Result<(), Box<dyn Error>> {
     let outer = locks.reentrant("order:7").acquire()?;
     let inner = locks.reentrant("order:7").acquire()?;
@@ -90,27 +82,14 @@ fn jobs(locks: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn tickets(locks: &Client) -> Result<(), Box<dyn Error>> {
-    let permit = locks.semaphore("gpu", 4).acquire()?;
-    let slot = permit.slot();
-    let ticket = permit.detach()?;
-
-    let permit = locks.semaphore("gpu", 4).adopt(&ticket)?;
-    assert_eq!(permit.slot(), slot);
-    permit.release()?;
-    Ok(())
-}
-
 #[test]
 fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     let locks = leasehold::blocking::connect("memory:")?;
     mutexes(&locks)?;
     readers(&locks)?;
     permits(&locks)?;
-    sets(&locks)?;
     again(&locks)?;
     degrading(&locks)?;
     jobs(&locks)?;
-    tickets(&locks)?;
     latches(&locks)
 }

@@ -1,4 +1,4 @@
-//! The code of docs/book/src/kinds/locked.md.
+//! The code of the section "Locked functions" in docs/book/src/kinds/mutex.md.
 #![allow(clippy::print_stdout, reason = "the page prints")]
 
 use std::error::Error;

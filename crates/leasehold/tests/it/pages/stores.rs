@@ -35,9 +35,9 @@ enum Need {
     Part,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 9] = [
     Kind {
-        what: "`mutex`, `all`, `reentrant`, `degrading`, `election`, `single_flight`, `#[locked]`, and `job` without slots",
+        what: "`mutex`, `all`, `reentrant`, `degrading`, `election`, `single_flight`, `#[locked]`, `job` without slots",
         needs: Need::Mode(ModeKind::Exclusive),
         tried: |locks| locks.all(["a", "b"]).acquire().map(drop).map_err(|error| panic!("{error}")),
     },
@@ -52,7 +52,7 @@ const KINDS: [Kind; 8] = [
         tried: |locks| locks.semaphore("permits", 2).acquire().map(drop).map_err(refused),
     },
     Kind {
-        what: "`set_limit` and `available_permits` of a semaphore",
+        what: "`set_limit`, `available_permits`",
         needs: Need::Ability(Ability::SetLimit),
         tried: |locks| match locks.semaphore("limit", 2).available_permits() {
             Ok(_) => Ok(()),
@@ -61,7 +61,7 @@ const KINDS: [Kind; 8] = [
         },
     },
     Kind {
-        what: "`detach` and `adopt`; `downgrade`, `try_upgrade`, `give_back`",
+        what: "`detach`, `adopt`, `downgrade`, `try_upgrade`, `give_back`",
         needs: Need::Ability(Ability::Replace),
         tried: |locks| match locks.mutex("ticket").acquire().unwrap().detach() {
             Ok(_) => Ok(()),
@@ -81,7 +81,7 @@ const KINDS: [Kind; 8] = [
         },
     },
     Kind {
-        what: "`slot` and `at_least` of a job",
+        what: "`job` with `slot` or `at_least`",
         needs: Need::Ability(Ability::Keep),
         tried: |locks| {
             let plain = locks.job("job");
@@ -94,6 +94,11 @@ const KINDS: [Kind; 8] = [
                 Err(error) => panic!("{error}"),
             }
         },
+    },
+    Kind {
+        what: "`barging`",
+        needs: Need::Ability(Ability::Barge),
+        tried: |locks| locks.rw_lock("barged").read().barging().acquire().map(drop).map_err(refused),
     },
     Kind {
         what: "`latch`",
@@ -133,9 +138,8 @@ fn yes(works: bool) -> &'static str {
 
 fn served(locks: &Client) -> &'static str {
     match locks.capabilities().waiting {
-        Waiting::QueueWithPush => "in line, told at once",
-        Waiting::Queue => "in line, asks again",
-        Waiting::Poll => "no line, asks again",
+        Waiting::QueueWithPush | Waiting::Queue => "yes",
+        Waiting::Poll => "no",
         other => panic!("{other:?} has no words yet"),
     }
 }
@@ -143,8 +147,8 @@ fn served(locks: &Client) -> &'static str {
 fn rise(locks: &Client) -> &'static str {
     match locks.capabilities().durability {
         Durability::Durable => "yes",
-        Durability::ClockFloor => "if its clock is not set back",
-        Durability::ByOperator => "once an operator has raised them",
+        Durability::ClockFloor => "by clock",
+        Durability::ByOperator => "by operator",
         Durability::Process => "no",
         other => panic!("{other:?} has no words yet"),
     }
@@ -152,30 +156,48 @@ fn rise(locks: &Client) -> &'static str {
 
 fn reach(url: &str) -> &'static str {
     match BackendConfig::from_url(url).unwrap().reach() {
-        Reach::Process => "one process",
-        Reach::Machine => "one machine",
-        Reach::Network => "all machines that reach it",
+        Reach::Process => "process",
+        Reach::Machine => "machine",
+        Reach::Network => "network",
     }
 }
 
+/// A row of the table: what it is about, and a cell for each store.
+struct Row {
+    about: String,
+    cells: Vec<&'static str>,
+}
+
+/// What all stores support alike is one row.
+fn merged(kinds: impl Iterator<Item = Row>) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for kind in kinds {
+        match rows.iter_mut().find(|row| row.cells == kind.cells) {
+            Some(row) => write!(row.about, ", {}", kind.about).unwrap(),
+            None => rows.push(kind),
+        }
+    }
+    rows
+}
+
 fn table(stores: &[(&str, &str)]) -> String {
-    let stores = stores.iter().map(|(name, url)| (name, url, leasehold::blocking::connect(url).unwrap()));
-    let stores: Vec<_> = stores.collect();
+    let stores: Vec<_> =
+        stores.iter().map(|(name, url)| (*name, *url, leasehold::blocking::connect(url).unwrap())).collect();
+    let row = |about: &str, cell: &dyn Fn(&Client) -> &'static str| Row {
+        about: about.to_owned(),
+        cells: stores.iter().map(|(.., locks)| cell(locks)).collect(),
+    };
+    let reach = Row { about: "reach".to_owned(), cells: stores.iter().map(|(_, url, _)| reach(url)).collect() };
+    let inspect = row("`inspect`, `leasehold ls`", &|locks| yes(locks.inspect().is_some()));
+    let kinds = KINDS.iter().map(|kind| row(kind.what, &|locks| yes(works(kind, locks))));
+    let mut rows = vec![reach];
+    rows.extend(merged(kinds.chain([inspect])));
+    rows.push(row("waiters are served in order", &served));
+    rows.push(row("tokens rise after a loss of data", &rise));
     let mut text = "| |".to_owned();
     stores.iter().for_each(|(name, ..)| write!(text, " `{name}` |").unwrap());
     writeln!(text, "\n|---|{}", "---|".repeat(stores.len())).unwrap();
-    write!(text, "| excludes the clients of |").unwrap();
-    stores.iter().for_each(|(_, url, _)| write!(text, " {} |", reach(url)).unwrap());
-    text.push('\n');
-    let mut row = |what: &str, cell: &dyn Fn(&Client) -> &'static str| {
-        write!(text, "| {what} |").unwrap();
-        stores.iter().for_each(|(.., locks)| write!(text, " {} |", cell(locks)).unwrap());
-        text.push('\n');
-    };
-    KINDS.iter().for_each(|kind| row(kind.what, &|locks| yes(works(kind, locks))));
-    row("`inspect`; `leasehold ls` and `show`", &|locks| yes(locks.inspect().is_some()));
-    row("who waits for a lock", &served);
-    row("tokens rise after the store has lost its data", &rise);
+    rows.iter().for_each(|row| writeln!(text, "| {} | {} |", row.about, row.cells.join(" | ")).unwrap());
     text
 }
 
