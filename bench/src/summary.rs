@@ -17,12 +17,11 @@ const SHOWN: [Figure; 4] = [Figure::ServerTime, Figure::ClientTime, Figure::P50,
 /// What a row for users shows.
 const SHOWN_TO_USERS: [Figure; 3] = [Figure::P50, Figure::ClientTime, Figure::Rate];
 /// The scenarios that users see: the usual runtime, and one of each store.
-const FOR_USERS: [&str; 12] = [
+const FOR_USERS: [&str; 11] = [
     "one-mt",
     "dropped-mt",
     "tasks-64-mt",
     "tasks-1000-mt",
-    "blocking",
     "blocking-64",
     "quorum-one",
     "sqlite-one",
