@@ -138,7 +138,8 @@ impl Chart {
     fn described(&self, scenarios: &[&Measured]) -> String {
         let group = |measured: &&Measured| {
             let bars = self.bars(measured);
-            let values: Vec<_> = bars.iter().map(|bar| format!("{} {}", title(bar.subject), shown(bar.whole()))).collect();
+            let values: Vec<_> =
+                bars.iter().map(|bar| format!("{} {}", title(bar.subject), shown(bar.whole()))).collect();
             format!("{}: {}.", measured.scenario.title, values.join("; "))
         };
         scenarios.iter().map(group).collect::<Vec<_>>().join(" ")

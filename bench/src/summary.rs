@@ -51,8 +51,8 @@ const BEHIND_RSLOCK: More = More { head: "behind rslock", text: behind_rslock };
 
 /// The parts of the page for users, with their names.
 pub(crate) fn for_users(results: &Results) -> Vec<(&'static str, String)> {
-    let shown: Vec<_> = rows(results, is_free).filter(|row| FOR_USERS.contains(&row.measured.scenario.name)).collect();
-    vec![("run", run(results)), ("free locks", table(&shown, &SHOWN_TO_USERS, &[]))]
+    let chosen: Vec<_> = rows(results, is_free).filter(|row| FOR_USERS.contains(&row.measured.scenario.name)).collect();
+    vec![("run", run(results)), ("free locks", table(&chosen, &SHOWN_TO_USERS, &[]))]
 }
 
 /// The parts of the page for contributors, with their names.
@@ -72,7 +72,7 @@ fn run(results: &Results) -> String {
 }
 
 fn is_free(kind: &Kind) -> bool {
-    !matches!(kind, Kind::Contend { .. } | Kind::Pool(_))
+    !matches!(kind, Kind::Contend { .. } | Kind::DatabaseContend { .. } | Kind::Permits { .. } | Kind::Pool(_))
 }
 
 /// One row or more for each scenario that has ratios.
@@ -186,7 +186,8 @@ mod tests {
     /// Two rounds, of which the second one is slower by a fifth.
     fn one(server: f64, rate: f64) -> Results {
         let costs = |server: f64, rate: f64| {
-            let round = |more: f64| Figures::default().with(Figure::ServerTime, server * more).with(Figure::Rate, rate / more);
+            let round =
+                |more: f64| Figures::default().with(Figure::ServerTime, server * more).with(Figure::Rate, rate / more);
             vec![round(1.0), round(1.2)]
         };
         let same = |server, rate| vec![costs(server, rate)[0].clone(), costs(server, rate)[0].clone()];
