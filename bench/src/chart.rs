@@ -139,8 +139,8 @@ impl Chart {
         let group = |measured: &&Measured| {
             let bars = self.bars(measured);
             let values: Vec<_> =
-                bars.iter().map(|bar| format!("{} {}", title(bar.subject), shown(bar.whole()))).collect();
-            format!("{}: {}.", measured.scenario.title, values.join("; "))
+                bars.iter().map(|bar| format!("{}: {}", title(bar.subject), shown(bar.whole()))).collect();
+            format!("{}. {}.", measured.scenario.title, values.join("; "))
         };
         scenarios.iter().map(group).collect::<Vec<_>>().join(" ")
     }
@@ -246,7 +246,7 @@ mod tests {
         let measured = [Measured::new(scenario, vec![(Subject::Bare, rate(100.0)), (Subject::Leasehold, rate(1e5))])];
         let drawing = CHARTS[2].draw(&measured).unwrap().to_string();
         assert!(drawing.contains("100,000") && drawing.contains("bare pair"), "{drawing}");
-        assert!(drawing.contains("<circle") && drawing.contains("bare pair 100; leasehold 100,000."), "{drawing}");
+        assert!(drawing.contains("<circle") && drawing.contains("bare pair: 100; leasehold: 100,000."), "{drawing}");
         assert!(CHARTS[0].draw(&measured).is_none());
         let full = Scale::Logarithmic.length(1e5, 1e5);
         assert!((Scale::Logarithmic.length(1e4, 1e5) / full - 0.8).abs() < 1e-9);

@@ -176,7 +176,7 @@ mod tests {
         let rounds = vec![(Subject::Bare, p50([10.0, 10.0])), (Subject::Leasehold, p50([12.0, 13.0]))];
         assert_eq!(
             of_scenario(&Measured::new(one, rounds), presets::ASCII_MARKDOWN),
-            "|           | p50 µs |          to bare |\n\
+            "|           | p50 µs | to bare          |\n\
              |-----------|--------|------------------|\n\
              | bare pair |   10.0 |             1.00 |\n\
              | leasehold |   12.5 | 1.25 (1.20-1.30) |"
