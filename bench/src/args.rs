@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// Writes every figure of every round to a file
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Writes the page about performance, its figures and the history of versions into a folder
+    /// Writes the pages about performance, their figures and the history of versions into a folder
     #[arg(long, value_name = "FOLDER", num_args = 0..=1, require_equals = true, default_missing_value = "docs")]
     pub(crate) page: Option<PathBuf>,
     /// What the history calls this version

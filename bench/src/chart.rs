@@ -1,8 +1,8 @@
-//! Results as drawings: bars side by side, one group for each scenario.
+//! Results as drawings: bars side by side, or dots on a logarithmic scale, one group for each scenario.
 
 use bench_measure::Subject;
 use svg::Document;
-use svg::node::element::{Group, Line, Rectangle, Text};
+use svg::node::element::{Circle, Description, Group, Line, Rectangle, Text, Title};
 
 use crate::compared::title;
 use crate::figures::{Figure, Figures};
@@ -15,6 +15,7 @@ const LEFT: f64 = 190.0;
 const RIGHT: f64 = 90.0;
 const TOP: f64 = 64.0;
 const BAR: f64 = 16.0;
+const DOT: f64 = 5.5;
 const GAP: f64 = 4.0;
 const GROUP_HEAD: f64 = 28.0;
 const GROUP_END: f64 = 14.0;
@@ -22,6 +23,7 @@ const BOTTOM: f64 = 16.0;
 
 /// What a drawing shows.
 struct Chart {
+    /// Below the folder of the documentation.
     file: &'static str,
     title: &'static str,
     /// What shorter or longer means, as text.
@@ -32,7 +34,7 @@ struct Chart {
     scale: Scale,
 }
 
-/// One subject's bar.
+/// One subject's bar or dot.
 struct Bar {
     subject: Subject,
     parts: Vec<f64>,
@@ -47,7 +49,7 @@ enum Scale {
 
 const CHARTS: [Chart; 4] = [
     Chart {
-        file: "bench-cost.svg",
+        file: "book/src/figures/bench-cost.svg",
         title: "A free lock, acquired and released: processor time, to the bare pair",
         note: "dark: the server; light: the client; shorter is better",
         scenarios: &["one", "one-mt", "tasks-64", "tasks-64-mt", "tasks-1000", "tasks-1000-mt", "blocking-64"],
@@ -55,7 +57,7 @@ const CHARTS: [Chart; 4] = [
         scale: Scale::Linear,
     },
     Chart {
-        file: "bench-tasks.svg",
+        file: "performance/figures/bench-tasks.svg",
         title: "Many tasks through one client: pairs in a second, to the bare pair",
         note: "longer is better",
         scenarios: &["tasks-64", "tasks-64-mt", "tasks-1000", "tasks-1000-mt"],
@@ -63,15 +65,15 @@ const CHARTS: [Chart; 4] = [
         scale: Scale::Linear,
     },
     Chart {
-        file: "bench-hand-overs.svg",
+        file: "book/src/figures/bench-hand-overs.svg",
         title: "One lock that all want: hand-overs in a second",
-        note: "longer is better, each line is a factor of ten",
+        note: "further to the right is better; each line is a factor of ten",
         scenarios: &["waiters-8", "waiters-64", "split-8", "split-64"],
         parts: |measured, subject| Some(vec![measured.subject(subject)?.figures.get(Figure::Rate)?]),
         scale: Scale::Logarithmic,
     },
     Chart {
-        file: "bench-quorum.svg",
+        file: "performance/figures/bench-quorum.svg",
         title: "A free lock at five nodes: median time, to our scripts by hand",
         note: "shorter is better",
         scenarios: &["quorum-one", "quorum-64", "quorum-beside"],
@@ -103,7 +105,7 @@ impl Chart {
         }
         let mut y = TOP;
         let mut groups = Group::new();
-        for measured in shown {
+        for measured in &shown {
             groups = groups.add(label(16.0, y + 18.0, measured.scenario.title).set("font-weight", "600"));
             y += GROUP_HEAD;
             for bar in self.bars(measured) {
@@ -121,12 +123,26 @@ impl Chart {
             .set("height", height)
             .set("font-family", "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif")
             .set("font-size", 12)
+            .set("role", "img")
+            .add(Title::new(self.title))
+            .add(Description::new().add(svg::node::Text::new(self.described(&shown))))
             .add(paper)
             .add(heading)
             .add(label(16.0, 47.0, self.note).set("fill", "#667085"))
             .add(self.scale.lines(longest, TOP, y))
             .add(groups);
         Some(document)
+    }
+
+    /// All figures in words, for readers who cannot see the drawing.
+    fn described(&self, scenarios: &[&Measured]) -> String {
+        let group = |measured: &&Measured| {
+            let bars = self.bars(measured);
+            let values: Vec<_> =
+                bars.iter().map(|bar| format!("{}: {}", title(bar.subject), shown(bar.whole()))).collect();
+            format!("{}. {}.", measured.scenario.title, values.join("; "))
+        };
+        scenarios.iter().map(group).collect::<Vec<_>>().join(" ")
     }
 
     fn bars(&self, measured: &Measured) -> Vec<Bar> {
@@ -166,6 +182,14 @@ impl Bar {
     fn draw(&self, y: f64, scale: Scale, longest: f64) -> Group {
         let (middle, end) = (y + BAR * 0.76, LEFT + scale.length(self.whole(), longest));
         let mut drawn = Group::new().add(label(LEFT - 8.0, middle, title(self.subject)).set("text-anchor", "end"));
+        drawn = match scale {
+            Scale::Linear => self.bar(drawn, y, scale, longest),
+            Scale::Logarithmic => self.dot(drawn, y, end),
+        };
+        drawn.add(label(end + 10.0, middle, &shown(self.whole())).set("fill", "#344054"))
+    }
+
+    fn bar(&self, mut drawn: Group, y: f64, scale: Scale, longest: f64) -> Group {
         let (mut begin, mut sum) = (LEFT, 0.0);
         for (number, part) in self.parts.iter().enumerate() {
             sum += part;
@@ -175,7 +199,15 @@ impl Bar {
             drawn = drawn.add(bar.set("fill", colour(self.subject)).set("fill-opacity", opacity));
             begin = end;
         }
-        drawn.add(label(end + 6.0, middle, &shown(self.whole())).set("fill", "#344054"))
+        drawn
+    }
+
+    /// A bar would have no meaning: a logarithmic scale does not begin at zero.
+    fn dot(&self, drawn: Group, y: f64, at: f64) -> Group {
+        let middle = y + BAR / 2.0;
+        let thread = Line::new().set("x1", LEFT).set("x2", at).set("y1", middle).set("y2", middle);
+        let dot = Circle::new().set("cx", at).set("cy", middle).set("r", DOT);
+        drawn.add(thread.set("stroke", "#eaecf0")).add(dot.set("fill", colour(self.subject)))
     }
 }
 
@@ -214,6 +246,7 @@ mod tests {
         let measured = [Measured::new(scenario, vec![(Subject::Bare, rate(100.0)), (Subject::Leasehold, rate(1e5))])];
         let drawing = CHARTS[2].draw(&measured).unwrap().to_string();
         assert!(drawing.contains("100,000") && drawing.contains("bare pair"), "{drawing}");
+        assert!(drawing.contains("<circle") && drawing.contains("bare pair: 100; leasehold: 100,000."), "{drawing}");
         assert!(CHARTS[0].draw(&measured).is_none());
         let full = Scale::Logarithmic.length(1e5, 1e5);
         assert!((Scale::Logarithmic.length(1e4, 1e5) / full - 0.8).abs() < 1e-9);

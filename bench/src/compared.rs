@@ -18,7 +18,7 @@ impl Scenario {
             Kind::Read => &[ByHand, Leasehold, ReadByHand, Read],
             Kind::Permit => &[ByHand, Leasehold, PermitByHand, Permit],
             Kind::Held { .. } => &[Leasehold, SixteenthHeld],
-            Kind::Contend { .. } => &[Bare, Leasehold, Chain0, Rslock, RslockEager],
+            Kind::Contend { .. } => &[Bare, Chain0, Leasehold, RslockEager, Rslock],
             Kind::Permits { .. } => &[Chain0, Permit],
             Kind::Pool(_) => &[Leasehold, Pool],
             Kind::Hold => &[Bare, Leasehold, Rslock],

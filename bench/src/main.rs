@@ -6,7 +6,7 @@
 //!
 //! Reading order: `args` · `scenario`, `kind`, `compared` (what is measured), `scale` (how much) · `rounds`, `awake` (in which order) · `runs`, `steps`,
 //! `queue`, `readers`, `quorum`, `database`, `replicas`, `fail_over` (one run) · `process`, `server` (both sides of it), `child` (what the processes do) · `hand_over`, `costs`,
-//! `figures` (what it says) · `results`, `measured`, `targets`, `table`, `chart`, `summary`, `history`,
+//! `figures`, `ratio` (what it says) · `results`, `measured`, `targets`, `table`, `chart`, `summary`, `history`,
 //! `page`, `publish` (how it is shown).
 #![allow(
     clippy::cast_possible_truncation,
@@ -34,6 +34,7 @@ mod process;
 mod publish;
 mod queue;
 mod quorum;
+mod ratio;
 mod readers;
 mod replicas;
 mod results;

@@ -5,6 +5,7 @@ use bench_measure::Subject;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::figures::{Figure, Figures};
+use crate::ratio::Ratio;
 use crate::scenario::Scenario;
 
 /// The results of one scenario.
@@ -73,8 +74,8 @@ impl Measured {
     }
 
     /// Of a subject, divided by that of another one.
-    pub(crate) fn ratio(&self, subject: Subject, figure: Figure, base: Subject) -> Option<f64> {
-        ratios(&self.subject(subject)?.rounds, &self.subject(base)?.rounds).get(figure)
+    pub(crate) fn ratio(&self, subject: Subject, figure: Figure, base: Subject) -> Option<Ratio> {
+        Ratio::of_rounds(&self.subject(subject)?.rounds, &self.subject(base)?.rounds, figure)
     }
 
     /// Whether any subject has a value for it.

@@ -10,23 +10,26 @@ use crate::results::Results;
 use crate::scenario::Scenario;
 use crate::{chart, summary, table};
 
-/// The pages for users, below the folder of the documentation.
-const BOOK: &str = "book/src";
+/// The page for users, below the folder of the documentation.
+const FOR_USERS: &str = "book/src/performance.md";
+/// The pages for contributors.
+const FOR_CONTRIBUTORS: &str = "performance/README.md";
+const REPLICAS: &str = "performance/replicas.md";
 
 /// Writes everything that was measured. Scenarios that are run apart have a page of their own.
 pub(crate) fn all(docs: &Path, results: &Results, version: &str) -> Result<()> {
     if let Some(apart) = results.of(Scenario::is_apart) {
-        fill_in(&docs.join(BOOK).join("performance/replicas.md"), &[("tables", table::markdown(&apart))])?;
+        fill_in(&docs.join(REPLICAS), &[("tables", table::markdown(&apart))])?;
     }
     results.of(|scenario| !scenario.is_apart()).map_or(Ok(()), |results| usual(docs, &results, version))
 }
 
 fn usual(docs: &Path, results: &Results, version: &str) -> Result<()> {
-    let book = docs.join(BOOK);
-    for (name, drawing) in chart::all(results) {
-        write(&book.join("figures").join(name), &format!("{drawing}\n"))?;
+    for (file, drawing) in chart::all(results) {
+        write(&docs.join(file), &format!("{drawing}\n"))?;
     }
-    fill_in(&book.join("performance.md"), &summary::parts(results))?;
+    fill_in(&docs.join(FOR_USERS), &summary::for_users(results))?;
+    fill_in(&docs.join(FOR_CONTRIBUTORS), &summary::for_contributors(results))?;
     History::of(results, version).keep(&docs.join("perf-history"))
 }
 
@@ -45,8 +48,8 @@ mod tests {
     #[test]
     fn the_pages_of_this_project_can_be_filled_in() {
         let (docs, copy) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs"), tempfile::tempdir().unwrap());
-        let pages = ["performance.md", "performance/replicas.md"].map(|page| format!("{BOOK}/{page}"));
-        for page in &pages {
+        let pages = [FOR_USERS, FOR_CONTRIBUTORS, REPLICAS];
+        for page in pages {
             write(&copy.path().join(page), &fs::read_to_string(docs.join(page)).unwrap()).unwrap();
         }
         let cost = |time| {
@@ -54,14 +57,14 @@ mod tests {
             vec![time.with(Figure::Rate, 1.0)]
         };
         let rounds = vec![(Subject::Bare, cost(10.0)), (Subject::Leasehold, cost(43.21))];
-        let measured = ["one", "replicas"].map(|name| Measured::new(Scenario::named(name).unwrap(), rounds.clone()));
+        let measured = ["one-mt", "replicas"].map(|name| Measured::new(Scenario::named(name).unwrap(), rounds.clone()));
         let results = Results::new(Machine::look("7.0".to_owned()), "Once".to_owned(), measured.into(), Vec::new());
         all(copy.path(), &results, "0.0.0-test").unwrap();
         for page in pages {
-            let filled_in = fs::read_to_string(copy.path().join(&page)).unwrap();
+            let filled_in = fs::read_to_string(copy.path().join(page)).unwrap();
             assert!(["4.32", "43.2"].iter().any(|figure| filled_in.contains(figure)), "{page}");
         }
-        assert!(copy.path().join(BOOK).join("figures/bench-cost.svg").exists());
+        assert!(copy.path().join("book/src/figures/bench-cost.svg").exists());
         assert!(copy.path().join("perf-history/0.0.0-test.json").exists());
     }
 }

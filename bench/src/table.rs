@@ -3,21 +3,26 @@
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableStyle, presets};
 
 use crate::compared::{title, to};
-use crate::figures::{Figure, Figures};
+use crate::figures::Figure;
 use crate::measured::{Measured, OfSubject};
+use crate::ratio::Ratio;
 use crate::results::Results;
 use crate::targets::{Bound, Verdict};
 
-/// One column: its head, and where its values are.
+/// One column: its head, and the text of a subject.
 struct Column {
     head: &'static str,
     figure: Figure,
-    of: fn(&OfSubject) -> &Figures,
+    of: fn(&Measured, &OfSubject, Figure) -> Option<String>,
 }
 
 impl Column {
+    fn text(&self, measured: &Measured, subject: &OfSubject) -> Option<String> {
+        (self.of)(measured, subject, self.figure)
+    }
+
     fn has_values(&self, measured: &Measured) -> bool {
-        measured.subjects.iter().any(|subject| (self.of)(subject).get(self.figure).is_some())
+        measured.subjects.iter().any(|subject| self.text(measured, subject).is_some())
     }
 }
 
@@ -59,7 +64,7 @@ fn of_scenario(measured: &Measured, style: TableStyle) -> String {
     let mut table = table(style);
     table.set_header([""].into_iter().chain(columns.iter().map(|column| column.head)));
     for subject in &measured.subjects {
-        let cell = |column: &Column| number((column.of)(subject).get(column.figure));
+        let cell = |column: &Column| right(column.text(measured, subject));
         table.add_row([Cell::new(title(subject.subject))].into_iter().chain(columns.iter().map(cell)));
     }
     table.trim_fmt()
@@ -69,11 +74,19 @@ fn of_scenario(measured: &Measured, style: TableStyle) -> String {
 fn columns(measured: &Measured) -> Vec<Column> {
     let mut columns = Vec::new();
     for &figure in measured.scenario.columns().iter().filter(|figure| measured.has(**figure)) {
-        columns.push(Column { head: figure.head(), figure, of: |subject| &subject.figures });
-        let ratio = Column { head: to(measured.scenario.base()), figure, of: |subject| &subject.to_base };
-        columns.extend(Some(ratio).filter(|ratio| figure.has_ratios() && ratio.has_values(measured)));
+        columns.push(Column { head: figure.head(), figure, of: plain });
+        let to_base = Column { head: to(measured.scenario.base()), figure, of: to_base };
+        columns.extend(Some(to_base).filter(|column| figure.has_ratios() && column.has_values(measured)));
     }
     columns
+}
+
+fn plain(_: &Measured, subject: &OfSubject, figure: Figure) -> Option<String> {
+    subject.figures.get(figure).map(shown)
+}
+
+fn to_base(measured: &Measured, subject: &OfSubject, figure: Figure) -> Option<String> {
+    measured.ratio(subject.subject, figure, measured.scenario.base()).map(ratio)
 }
 
 fn of_targets<'a>(verdicts: impl Iterator<Item = &'a Verdict>, style: TableStyle) -> String {
@@ -90,7 +103,7 @@ fn of_targets<'a>(verdicts: impl Iterator<Item = &'a Verdict>, style: TableStyle
             None => "not measured",
         };
         let bound = Cell::new(bound).set_alignment(CellAlignment::Right);
-        table.add_row([Cell::new(&verdict.what), bound, number(verdict.measured), Cell::new(verdict_word)]);
+        table.add_row([Cell::new(&verdict.what), bound, right(verdict.measured.map(shown)), Cell::new(verdict_word)]);
     }
     table.trim_fmt()
 }
@@ -107,8 +120,15 @@ fn table(style: TableStyle) -> Table {
     table
 }
 
-fn number(value: Option<f64>) -> Cell {
-    Cell::new(value.map_or_else(|| "-".to_owned(), shown)).set_alignment(CellAlignment::Right)
+/// A cell for a number, or for none.
+pub(crate) fn right(text: Option<String>) -> Cell {
+    Cell::new(text.unwrap_or_else(|| "-".to_owned())).set_alignment(CellAlignment::Right)
+}
+
+/// A ratio, with its range over the rounds.
+pub(crate) fn ratio(ratio: Ratio) -> String {
+    let range = ratio.range().map(|(lowest, highest)| format!(" ({}-{})", shown(lowest), shown(highest)));
+    shown(ratio.median) + &range.unwrap_or_default()
 }
 
 /// A value with three digits that say something.
@@ -139,6 +159,7 @@ mod tests {
     use bench_measure::Subject;
 
     use super::*;
+    use crate::figures::Figures;
     use crate::scenario::Scenario;
 
     #[test]
@@ -150,15 +171,15 @@ mod tests {
 
     #[test]
     fn a_table_shows_figures_and_ratios() {
-        let p50 = |value| vec![Figures::default().with(Figure::P50, value)];
+        let p50 = |values: [f64; 2]| values.map(|value| Figures::default().with(Figure::P50, value)).to_vec();
         let one = Scenario::named("one").unwrap();
-        let measured = Measured::new(one, vec![(Subject::Bare, p50(10.0)), (Subject::Leasehold, p50(12.5))]);
+        let rounds = vec![(Subject::Bare, p50([10.0, 10.0])), (Subject::Leasehold, p50([12.0, 13.0]))];
         assert_eq!(
-            of_scenario(&measured, presets::ASCII_MARKDOWN),
-            "|           | p50 µs | to bare |\n\
-             |-----------|--------|---------|\n\
-             | bare pair |   10.0 |    1.00 |\n\
-             | leasehold |   12.5 |    1.25 |"
+            of_scenario(&Measured::new(one, rounds), presets::ASCII_MARKDOWN),
+            "|           | p50 µs | to bare          |\n\
+             |-----------|--------|------------------|\n\
+             | bare pair |   10.0 |             1.00 |\n\
+             | leasehold |   12.5 | 1.25 (1.20-1.30) |"
         );
     }
 }

@@ -75,7 +75,7 @@ impl Target {
     fn measured(&self, scenarios: &[Measured]) -> Option<f64> {
         let measured = scenarios.iter().find(|measured| measured.scenario.name == self.scenario)?;
         match self.base {
-            Some(base) => measured.ratio(self.subject, self.figure, base),
+            Some(base) => measured.ratio(self.subject, self.figure, base).map(|ratio| ratio.median),
             None => measured.subject(self.subject)?.figures.get(self.figure),
         }
     }
