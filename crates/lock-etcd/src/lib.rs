@@ -24,7 +24,9 @@
 //! the lock on among its own waiters; the comparison does not tell them apart.
 //!
 //! # Users
-//! A user logs in again when its token has expired, and when a server has forgotten it. Who can write to the keys can delete them.
+//! A user logs in again when its token has expired, and when a server has forgotten it. One that is removed, or whose password or rights change, is
+//! denied from the next request on, and loses its locks at their deadlines. Entries show a hash of the owner, so who can read them cannot
+//! release a lock as its holder. Who can write to the keys can delete them.
 //!
 //! # Known faults of servers
 //! Two faults do no harm to these locks, and are tested: leaders that were suspended end leases that their successors have renewed (before 3.4.31 and
@@ -33,7 +35,11 @@
 //! # Limits
 //! - A claim lists the first 33 entries of its lock, and all of them only if these do not decide.
 //! - Transactions have up to 128 operations, as `--max-txn-ops` allows by default.
-//! - A follower asks the leader for each renewal.
+//! - The renewals of many leases take a server one after the other, and a follower asks the leader for each. A client with hundreds of locks names
+//!   servers that are near to each other.
+//! - Over loopback, with a server that waits for its disk, a pair of acquire and release takes 1.1 times as long as the same transactions alone. Renewing
+//!   100 leases takes four to five times as long as renewing one.
+//! - A ttl of two seconds or less gains nothing with the default election timeout.
 //! - If the database reaches its quota, no lock is granted any more, except to clients that wait already.
 //! - Mutexes of `concurrency` do not wait for semaphores: a name that they hold is in use as a lock.
 //! - Notes of revocations (`leasehold-revoked/`) are kept for an hour.

@@ -52,7 +52,9 @@
 //! - The directory of a lock is a container: the servers remove it some time after its last node has gone. It takes no more nodes once its
 //!   counter is within a million of 2^31, because Curator's order breaks there. The counter begins anew when the directory was removed.
 //! - Notes of revocations (`leasehold-revoked`) are kept for an hour at least, and latches for a day after their end.
-//! - Latches expire by the clocks of the clients.
+//! - Latches expire by the clocks of the clients, and their waiters poll. Listings do not show the remaining time of a lease.
+//! - Over loopback, a pair of acquire and release takes 1.1 times as long as a bare creation, list and deletion. Renewing 100 leases takes two to
+//!   three times as long as renewing one.
 //! - In Curator 5.4.0, a thread may take a read lock under its write lock. A writer that waits meanwhile does not see that reader: when the write lock
 //!   is released, both hold. Java programs among themselves have the same problem.
 //! - Where a thousand clients waited for one name, each in a session of its own, it took 2 ms to join the queue, and less than 1 ms to hand the
