@@ -98,7 +98,7 @@ impl RedisConfig {
     /// `failover=dwell` takes no free lock from a server that may have forgotten leases, because it was promoted, was restarted or
     /// lost its data, until the longest of those leases and ten seconds have passed. Ttls are then limited to `max_ttl`, 60 s unless
     /// it is set; give it to all clients alike. The default is `failover=grant`, but `failover=dwell` with sentinels and in a
-    /// cluster. `docs/book/src/guarantees.md` says what either means.
+    /// cluster. `docs/book/src/stores/high-availability.md` says what either means.
     ///
     /// `protocol=resp2` is for servers and proxies whose support of RESP3 is faulty: waiters of a tokio client then
     /// poll every 50 to 100 ms instead of being notified. A server without RESP3 is detected. Plain threads are

@@ -5,6 +5,29 @@
 //! memory abstains until everything that it forgot has expired. `docs/book/src/guarantees.md` says what is guaranteed,
 //! `docs/wire.md` what a node stores.
 //!
+//! # What a node does after a loss of memory
+//! It abstains for the longest ttl in use. If too few other nodes know that ttl, it abstains for `max_ttl`; if it has also forgotten its
+//! deployment, for at least five minutes; and in any case for at least two seconds. After a majority lost its data, that is at least five
+//! minutes, even if a minority remembers a shorter `max_ttl`: a move that raised it may have left that minority behind.
+//!
+//! Notes of when a node began to abstain count only if a majority of them agrees to within 1 % and two seconds. A note ahead of its node's clock,
+//! which was set back, is made anew, so clocks that are corrected after a restart cost at most one more wait. If all clocks step by the same
+//! amount, nothing shows it: make sure that the time is right before the server starts. A clock that is years ahead pulls the tokens of all
+//! nodes up with it; they stay there, and still rise. A clock beyond the year 2255 is not followed.
+//!
+//! # Deployments
+//! While a node of another deployment answers, a node that knows of no deployment waits until a majority votes in this one, because it may belong
+//! to the other. So does a node that restarted, if the other deployment comes from a later move: its data may be older than that.
+//!
+//! Two lists of nodes do not both grant after a move from one to the other, or after one that was interrupted: no node votes in the new list until
+//! more than half of the old nodes were moved to it and have waited for `max_ttl` (or half of them, if the first one is among them), or a new
+//! node has that the command moved after these. Moves are numbered, and each node compares the list that a move has found with its own. If
+//! three moves at once leave no list with so many nodes, or two and a loss of data, none can grant.
+//!
+//! # Outcomes
+//! A lease that a majority denies is not released: the nodes that still have it keep it until it expires, so that the holder's work can end
+//! first. A round without a majority is released everywhere, and a claim that arrives after its release is refused.
+//!
 //! The nodes are a type parameter: anything that is an [`AsyncQuorumNode`](lock_core::node::AsyncQuorumNode) or a
 //! [`BlockingQuorumNode`](lock_core::node::BlockingQuorumNode).
 //!

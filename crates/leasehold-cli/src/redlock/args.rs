@@ -26,8 +26,25 @@ Example:
 
 The old nodes stop voting at once, and clients with the old URL are refused. The new deployment grants its first lock when \
 all leases of the old one have expired, after its max_ttl. Current holders keep their locks for the rest of their ttl at \
-most. A node that was unreachable is moved by the next client with the new URL that reaches it. The book describes \
-each step, in its page about quorums.";
+most. A node that was unreachable is moved by the next client with the new URL that reaches it, if it is in the new list. \
+For a node that leaves the list, run the same command again, or stop it permanently.
+
+Nothing is changed if a new node does not answer or belongs to another deployment, if so many old nodes are unreachable \
+that they could still grant locks among themselves, if too few nodes have ever voted in the old deployment, or if the new \
+list keeps no more than half of the old nodes. Replace so many in two moves, and wait in between until locks can be granted.
+
+If a move was interrupted, run the same command again. It also moves a kept node that has lost its data, once enough of \
+the others were moved or a new node was. If a kept node is gone for good before that, start an empty server at its address \
+first. A node that was unreachable during two moves names the first list: move it from that URL to the newest one.
+
+If another move came first, this one leaves its nodes alone and exits with 78: use the other one's URL, or, once that \
+grants locks, move on from it. Of two moves at once, the one with more than half of the old nodes (or half and the first \
+one) succeeds when it is run again.
+
+Tokens continue above the counters of the old nodes that answer when the new deployment begins to vote. If none of them is \
+known to have the highest counter, they continue from the clocks, and a warning says so. A node that restarted and did not \
+vote again before the move does not count here. max_ttl cannot be lowered by a move. The page \"Running a quorum\" of the \
+book has the steps.";
 
 /// `leasehold redlock`.
 #[derive(Debug, Subcommand)]
