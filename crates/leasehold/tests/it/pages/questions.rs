@@ -17,7 +17,11 @@ const REDISSON: [Answered; 5] = [
 
 const REDIS_PY: [Answered; 4] = [
     ("I cannot stop all programs at once. How do I migrate lock by lock?", "coming-from.md", "redis-py"),
-    ("Does `with lock:` have an equivalent; what if I forget `release`?", "coming-from.md", "coming-from-another-library"),
+    (
+        "Does `with lock:` have an equivalent; what if I forget `release`?",
+        "coming-from.md",
+        "coming-from-another-library",
+    ),
     ("What about `thread_local=True`?", "coming-from.md", "redis-py"),
     ("Which names and lengths may a lock have?", "faq.md", "names-and-numbers-of-locks"),
 ];
