@@ -12,6 +12,7 @@ mod manifests;
 mod messages;
 mod money;
 mod mysql;
+mod nightly;
 mod questions;
 mod rights;
 mod service;
@@ -65,6 +66,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         include_str!("fencing.rs"),
         include_str!("cookbook.rs"),
         include_str!("money.rs"),
+        include_str!("nightly.rs"),
         include_str!("mysql.rs"),
         include_str!("zookeeper.rs"),
         include_str!("etcd.rs"),
