@@ -1,4 +1,5 @@
-//! `cargo xtask recording`: plays the session of the README with the built command, and draws it as a terminal that moves.
+//! `cargo xtask recording`: plays the session of the README with the built command, and draws it as a terminal that moves. The picture shows
+//! the name of the machine.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,8 +14,6 @@ use anyhow::{Context, Result, ensure};
 use crate::step::{self, root, target};
 
 const PICTURE: &str = "docs/book/src/pictures/session.svg";
-/// What stands for the host in the picture.
-const HOST: &str = "web-3";
 /// How long a reader has for what is there before the next line is typed.
 const READING: Duration = Duration::from_millis(1500);
 /// Where lines are broken, in characters: the listing of locks fits.
@@ -48,10 +47,9 @@ pub(crate) fn run() -> Result<()> {
     fs::write(&script, SCRIPT)?;
     fs::set_permissions(&script, PermissionsExt::from_mode(0o755))?;
     let scenes = play(&fs::read_to_string(root().join("README.md"))?, &folder)?;
-    let host = String::from_utf8(Command::new("uname").arg("-n").output()?.stdout)?;
     let picture = root().join(PICTURE);
     fs::create_dir_all(picture.parent().context("the picture has no folder")?)?;
-    fs::write(picture, drawn(&scenes).replace(host.trim(), HOST))?;
+    fs::write(picture, drawn(&scenes))?;
     Ok(())
 }
 

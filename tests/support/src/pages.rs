@@ -20,7 +20,7 @@ pub struct Block {
 
 /// All blocks of all pages, page by page.
 pub fn blocks() -> Vec<Block> {
-    let root = root();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut pages = vec![root.join("README.md")];
     let mut folders = vec![root.join("docs/book/src")];
     while let Some(folder) = folders.pop() {
@@ -40,35 +40,6 @@ pub fn blocks_in(language: &str) -> Vec<Block> {
     let found: Vec<_> = blocks().into_iter().filter(|block| block.language == language).collect();
     assert!(!found.is_empty(), "no page has {language}");
     found
-}
-
-/// The names of a page's headings in a link, in their order; none if there is no such page. `cargo xtask tidy` derives them alike.
-#[expect(clippy::wildcard_enum_match_arm, reason = "a page has much that is not a heading")]
-pub fn anchors(page: &Path) -> Vec<String> {
-    let text = fs::read_to_string(root().join(page)).unwrap_or_default();
-    let (mut anchors, mut heading) = (Vec::new(), None);
-    for event in Parser::new(&text) {
-        match event {
-            Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
-            Event::End(TagEnd::Heading(_)) => anchors.extend(heading.take().map(|heading| anchor(&heading))),
-            Event::Text(text) | Event::Code(text) => heading.iter_mut().for_each(|heading| heading.push_str(&text)),
-            _ => {}
-        }
-    }
-    anchors
-}
-
-fn anchor(heading: &str) -> String {
-    let kept = |c: char| match c {
-        ' ' => Some('-'),
-        '-' | '_' => Some(c),
-        c => c.is_alphanumeric().then_some(c),
-    };
-    heading.trim().to_lowercase().chars().filter_map(kept).collect()
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 fn read(page: &Path) -> String {

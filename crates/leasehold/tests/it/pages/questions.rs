@@ -1,8 +1,7 @@
 //! Questions of real users, and where the book answers each: the page and the heading where they would look.
 
+use std::fs;
 use std::path::Path;
-
-use test_support::pages::anchors;
 
 /// A question, its page below `docs/book/src`, and the heading's name in a link.
 type Answered = (&'static str, &'static str, &'static str);
@@ -62,9 +61,28 @@ const ANYBODY: [Answered; 12] = [
     ("How do I name locks, and how many may I have?", "faq.md", "names-and-numbers-of-locks"),
 ];
 
+/// The names of a page's headings in a link, in their order; none if there is no such page. `cargo xtask tidy` checks that links have such names.
+fn anchors(page: &Path) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap_or_default();
+    // Every other part is a block of code, where `#` begins a comment.
+    let prose = text.split("```").step_by(2);
+    let headings =
+        prose.flat_map(str::lines).filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    headings.map(anchor).collect()
+}
+
+fn anchor(heading: &str) -> String {
+    let kept = |c: char| match c {
+        ' ' => Some('-'),
+        '-' | '_' => Some(c),
+        c => c.is_alphanumeric().then_some(c),
+    };
+    heading.to_lowercase().chars().filter_map(kept).collect()
+}
+
 #[test]
 fn each_question_has_its_answer() {
-    let book = Path::new("docs/book/src");
+    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src");
     let questions = [&REDISSON[..], &REDIS_PY, &SHEDLOCK, &CURATOR, &FLOCK, &ANYBODY].concat();
     let mut missing = Vec::new();
     for (question, page, anchor) in questions {
