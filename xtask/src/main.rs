@@ -19,6 +19,7 @@ mod model;
 mod mutants;
 mod mysql;
 mod package;
+mod recording;
 mod release;
 mod schema;
 mod services;
@@ -44,6 +45,7 @@ usage: cargo xtask COMMAND
   lab      play what goes wrong without each part of a lock: account or cache; --help lists the options
   calls    count what an uncontended acquire and release pass through; needs valgrind
   book     check the links of all pages, and build the book in docs/book into target/book
+  recording draw the session of the README as a terminal, docs/book/src/pictures/session.svg
   schema   write the JSON schema of configurations, docs/book/src/configuration.schema.json
   api      compare the public API of each library with docs/api; --bless writes what is so now
   deny     check licences, sources and duplicates of all dependencies; `deny advisories` asks the network
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Some("book") => book::run(),
         Some("calls") => calls::run(),
         Some("lab") => lab::run(&arguments),
+        Some("recording") => recording::run(),
         Some("schema") => schema::run(),
         Some("api") => api::run(&arguments),
         Some("deny") => deny::run(&arguments),

@@ -48,6 +48,8 @@ mod narrow;
 mod output;
 mod postgres;
 #[cfg(target_os = "linux")]
+mod readme;
+#[cfg(target_os = "linux")]
 mod redis;
 #[cfg(target_os = "linux")]
 mod redlock;

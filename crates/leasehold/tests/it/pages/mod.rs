@@ -12,12 +12,15 @@ mod manifests;
 mod messages;
 mod money;
 mod mysql;
-mod readme;
+mod nightly;
+mod questions;
 mod rights;
+mod service;
 mod single_flight;
 mod sql;
 mod stores;
 mod stores_by_name;
+mod testing;
 mod zookeeper;
 
 use std::path::Path;
@@ -50,8 +53,12 @@ fn every_block_is_in_a_language_that_a_test_reads() {
 #[test]
 fn the_code_in_the_pages_is_the_code_here() {
     let files = [
-        include_str!("readme.rs"),
+        include_str!("../../../examples/async.rs"),
+        include_str!("../../../examples/deposit.rs"),
+        include_str!("../../../examples/losing.rs"),
+        include_str!("service.rs"),
         include_str!("stores_by_name.rs"),
+        include_str!("testing.rs"),
         include_str!("configuration.rs"),
         include_str!("kinds.rs"),
         include_str!("kinds_with_threads.rs"),
@@ -59,6 +66,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         include_str!("fencing.rs"),
         include_str!("cookbook.rs"),
         include_str!("money.rs"),
+        include_str!("nightly.rs"),
         include_str!("mysql.rs"),
         include_str!("zookeeper.rs"),
         include_str!("etcd.rs"),
