@@ -31,9 +31,7 @@ fn waiting(waiting: Waiting) -> &'static str {
         Waiting::QueueWithPush => {
             "in order of arrival, except up to 16 waiters of one process in a row; the next one is notified"
         }
-        Waiting::Queue => {
-            "in order of arrival, except up to 16 waiters of one process in a row; the next one polls"
-        }
+        Waiting::Queue => "in order of arrival, except up to 16 waiters of one process in a row; the next one polls",
         Waiting::Poll | _ => "no queue: the first request after a release gets the lock",
     }
 }
