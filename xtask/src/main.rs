@@ -10,6 +10,7 @@ mod ci;
 mod curator;
 mod deny;
 mod drivers;
+mod english;
 mod features;
 mod fetch;
 mod go;
@@ -57,7 +58,7 @@ usage: cargo xtask COMMAND
   package  package and build every crate that can be published; --no-verify only packages
   release  check whether all crates can be published as one version: --dry-run; --publish does it
   ci       check a change before it is merged: test and sim, then format, lints, docs, feature builds, house rules; --full: everything
-  tidy     only check the house rules: dependencies, circles, file sizes, versions, words, links";
+  tidy     only check the house rules: dependencies, circles, file sizes, versions, words, English, links";
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);

@@ -15,7 +15,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::step::{self, root};
-use crate::words;
+use crate::{english, words};
 
 /// Which packages, by their folders, may depend on which, except in tests. Arrows point one way: towards the core.
 const EDGES: [(&str, &[&str]); 23] = [
@@ -76,6 +76,7 @@ pub(crate) fn run() -> Result<()> {
         dependencies(package, allowed)?;
     }
     words::run(root())?;
+    english::run(root())?;
     core_is_pure()?;
     no_runtime_in_blocking_builds()?;
     one_version()?;

@@ -56,7 +56,6 @@ const GONE: &[(&str, &str)] = &[
     ("none the wiser", "unchanged"),
     ("of account", "counts, or matters"),
     ("of yours", "your own, or a per-user file"),
-    ("people who look", "waiters and operators"),
     ("spelt", "spelled, or written"),
     ("stood still", "was suspended, or was stopped"),
     ("tidings", "renewals, or answers"),
@@ -65,7 +64,7 @@ const GONE: &[(&str, &str)] = &[
     ("under way", "in flight, or in progress"),
     ("under_way", "in_flight"),
     ("who polls", "waiters that poll"),
-    ("whoever", "the client that, or anyone who"),
+    ("whoever", "the client that, or a noun"),
     ("whomever", "the client that"),
     ("word_at", "wanted_as_of"),
 ];
@@ -93,7 +92,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
 }
 
 /// All Markdown and Rust files, except what cargo and git keep, and this one.
-fn files(root: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>> {
     let (mut folders, mut files) = (vec![root.to_owned()], Vec::new());
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder)? {

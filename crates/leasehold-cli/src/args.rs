@@ -25,7 +25,7 @@ use clap_complete::Shell;
 pub(crate) use self::breaking::{BreakArgs, token};
 pub(crate) use self::dashboard::DashboardArgs;
 pub(crate) use self::doctor::DoctorArgs;
-use self::help::{ELECT_EXAMPLES, ELECT_EXIT_CODES, EXAMPLES, EXIT_CODES, RUN_EXAMPLES};
+use self::help::{ELECT_EXAMPLES, ELECT_EXIT_CODES, EXAMPLES, EXIT_CODES, RUN_EXAMPLES, SHOW_FIELDS};
 use self::job::JobArgs;
 pub(crate) use self::limit::LimitArgs;
 pub(crate) use self::listing::{LsArgs, ShowArgs, Sort};
@@ -55,68 +55,74 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Run a command while this machine is the elected leader.
     ///
-    /// Several machines call this. Each waits until it is elected, and starts the command. If the lease cannot be renewed, the command is ended before the lease
-    /// can expire, and leasehold waits to be elected again. That does not cover a lock that an operator breaks, or processes that have left
-    /// the command's group. If the command ends by itself, leasehold resigns and ends as the command did.
+    /// Run it on several machines. Each waits until it is elected, and then starts the command. If leasehold cannot renew the lease, it
+    /// stops the command before the lease can expire, and waits to be elected again. That does not cover a lock that an operator breaks,
+    /// or processes that have left the command's group. If the command ends by itself, leasehold resigns and ends as the command did.
     #[command(override_usage = "leasehold elect [OPTIONS] NAME -- COMMAND [ARGUMENTS]...", after_help = ELECT_EXAMPLES, after_long_help = format!("{ELECT_EXAMPLES}\n\n{ELECT_EXIT_CODES}"))]
     Elect(ElectArgs),
     /// List the locks that are held.
     ///
-    /// HELD says for how long, to the second, as far as the clocks of the machines agree. It is empty for a lease of an earlier
-    /// version, and for a lock of another library.
+    /// HELD is the age of the lease, to the second. A renewal or an adopted ticket does not start a new lease; an upgrade or a downgrade
+    /// does. On Redis and on a quorum, the holder's machine times the grant, or the server if it handed the lock over, so HELD is only as
+    /// exact as their clocks. It is empty for a lock of another library, and on ZooKeeper except for semaphores.
     ///
-    /// In Redis, a lock of another library is listed only while a leasehold client waits for it; `leasehold show NAME`
-    /// always shows it.
+    /// On a narrow terminal, long names, holders and reasons are cut, and columns are left out; the last line names them. `leasehold
+    /// show` cuts nothing. The fields of --json are those of `leasehold show --json`.
+    ///
+    /// On Redis, a lock of another library is listed only while a leasehold client waits for it; `leasehold show NAME` always shows it.
     Ls(LsArgs),
     /// Show who holds a lock.
     ///
     /// The exit code is 0 if the store answered, whether or not the lock is held; for scripts, --json has `held`. Otherwise it
     /// is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.
+    #[command(after_long_help = SHOW_FIELDS)]
     Show(ShowArgs),
     /// Print what happens to locks, one line for each event.
     ///
-    /// It goes on until it is ended, as with Ctrl-C.
+    /// It runs until it is interrupted, for example by Ctrl-C.
     ///
-    /// The events are acquired, queued (more wait than before), released, lost (the lease ended by time) and broken (by leasehold
-    /// break). What is held at the start is printed as acquired, too, with "already". A lock whose last holder had it kept, and a
-    /// lock of another library, may end as lost.
+    /// The events are acquired, queued (more waiters than before), released, lost (the lease expired) and broken (by leasehold break).
+    /// Locks that are held at the start are printed as acquired, with "already". A lock that was kept after its release, and a lock of
+    /// another library, may end as lost.
     ///
-    /// It looks at the store and compares what it finds, so it misses what begins and ends between two looks: a short hold, or a
-    /// waiter that got the lock at once. Look more often with --every to miss less. A lock that its holder passes on inside its
-    /// process stays with one lease, and is one event. In Redis, locks of other libraries are seen only while a leasehold client
-    /// waits for them. Of a lock with more than a hundred holders, only the queue is watched.
+    /// `watch` polls and compares snapshots, so it misses anything that starts and ends between two polls: a short hold, or a waiter
+    /// that got the lock at once. To miss less, poll more often with --every. A lock that its holder passes on inside its process keeps
+    /// one lease, and is one event. On Redis, locks of other libraries are visible only while a leasehold client waits for them. A lock
+    /// with more than a hundred holders has events of its queue only.
     ///
-    /// If the store is away, that is said once on standard error, and it is looked for again. What ended meanwhile is "ended":
-    /// nobody saw how. The exit code is 0 if the reader of a pipe has ended.
+    /// If the store becomes unreachable, `watch` says so once on standard error and keeps retrying. A lock that ended in that time is
+    /// printed as "ended", because the cause is unknown. The exit code is 0 if the reader of a pipe has ended.
     #[command(
         after_help = "Examples:\n  leasehold watch                             all locks\n  leasehold watch --every 200ms 'invoice:*'   some of them, more often\n  leasehold watch --json | jq -c 'select(.event == \"lost\")'"
     )]
     Watch(WatchArgs),
-    /// Show what is held on a live page, in a browser of this machine.
+    /// Serve a live page of the locks to browsers of this machine.
     ///
-    /// It shows locks, holders, tokens, what remains of each lease, and queues; of a quorum also its nodes; and what happened while the
-    /// page was open, as far as `leasehold watch` could tell. The store is read only while a page is open and visible. Nothing can be
-    /// changed there.
+    /// The page shows locks, holders, tokens, the remaining time of each lease, and queues; on a quorum, it also shows the nodes. Its
+    /// history has the events since it was opened, with the limits of `leasehold watch`. The page is read-only, and reads the store only
+    /// while it is open and visible.
     ///
     /// The page has no login, so every user of this machine can read it, and it is served on loopback addresses only. From another
     /// machine, use ssh -L 7373:127.0.0.1:7373 HOST.
     ///
-    /// If the store is away, the page says so, and goes on when it is back. At the start, that is exit code 69. It is 64 if the address
-    /// is in use, 78 if it is not a loopback address, and 77, 78 or 125 as `leasehold run --help` explains.
+    /// If the store becomes unreachable, the page says so and keeps retrying. If it is unreachable at the start, the exit code is 69. It
+    /// is 64 if the address is in use, 78 if it is not a loopback address, and 77, 78 or 125 as `leasehold run --help` explains.
     #[command(
         after_help = "Examples:\n  leasehold dashboard                        all locks: http://127.0.0.1:7373/\n  leasehold dashboard 'invoice:*'            some of them\n  leasehold dashboard --listen 127.0.0.1:0   on any free port"
     )]
     Dashboard(DashboardArgs),
     /// End another process's lease, so that its lock is free.
     ///
-    /// For a holder that hangs: one that has died loses its lock by itself, once its ttl is over. The lease is ended only if it still
-    /// has the token, so a later holder is never hit. Of a lock that several hold, only the lease with the token is ended.
+    /// Use it for a holder that hangs: the lock of a dead holder becomes free when its ttl has passed. `break` ends only the lease with
+    /// the token, in one step, so it cannot hit a later holder. Other holders of the lock keep theirs.
     ///
-    /// The holder learns of it when it renews its lease, at the latest at a third of the ttl. `leasehold run` then ends its command and
-    /// exits with 76. Until then, the holder may go on working beside the next one; where tokens are checked, its writes are refused.
+    /// The holder learns of it at its next renewal, at most a third of the ttl later. Redis notifies it within about a second: that works
+    /// for `leasehold run` and `elect`, and for programs with threads, with tokio over RESP3, or with a pool and `push`. `leasehold run`
+    /// then stops its command and exits with 76. Until then, the holder may work beside the next one. Where tokens are checked, its writes
+    /// are refused once the next holder has raised the fence.
     ///
-    /// A quorum ends a lease once a majority of its nodes has answered. If too few do, repeat it with the same token. A claim of an earlier version
-    /// that is still in flight is not refused there: check with `leasehold show`.
+    /// On a quorum, a majority of the nodes has to answer. If too few do, repeat the command with the same token. `break` cannot end a
+    /// lock of another library on ZooKeeper or etcd, or one with an open fenced transaction.
     ///
     /// The exit code is 0 if the lease was ended, and 1 if nothing was changed: the lock is not held, or not with this token, or you
     /// answered no. Otherwise it is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.
@@ -125,21 +131,25 @@ pub(crate) enum Command {
         after_help = "Examples:\n  leasehold show deploy                                   prints the token\n  leasehold break deploy --token 1795295642004295         asks, then ends it\n  leasehold break deploy --token 1795295642004295 --yes   for scripts"
     )]
     Break(BreakArgs),
-    /// Change how many slots a semaphore has.
+    /// Change the number of slots of a semaphore.
     ///
-    /// Commands may hold slots and wait for them meanwhile. Nobody loses a slot. If there are fewer slots now, the next command starts once no more than those are taken. For seven
-    /// days, commands that give a number of slots that was replaced run under the new one.
+    /// Commands may hold slots and wait for them, and none loses its slot. If there are fewer slots now, the next command starts once usage
+    /// has dropped below the new number. For seven days, commands with a replaced number of slots run under the new one.
     ///
-    /// The exit code is 0 if the number was changed. Otherwise it is 69, 77, 78, 64 or 125, as `leasehold run --help` explains;
-    /// 78 also if the name is in use as a lock.
+    /// The exit code is 0 if the number was changed, and 78 if the name is in use as a lock. Otherwise it is 69, 77, 78, 64 or 125, as
+    /// `leasehold run --help` explains.
     #[command(after_help = "Example:\n  leasehold limit --from 4 gpu 8      run --slots 4 gpu now runs 8 at a time")]
     Limit(LimitArgs),
     /// Check whether the store can be reached, used and relied on.
     ///
-    /// It says what endangers locks there, and what to do about it. It acquires, renews and releases a lock of its own. With NAME, it also watches that lock, and suggests a ttl.
+    /// It acquires, renews and releases a lock of its own, and asks every primary of a cluster and every server of ZooKeeper and etcd.
+    /// Findings endanger locks: for example, a maxmemory-policy that evicts, fewer replicas than replicas= demands, or a disk that is
+    /// almost full. Remarks do not: for example, no password, no persistence, or a clock that is off.
     ///
-    /// The exit code is 0 if nothing endangers locks, 78 if something does or the configuration is invalid, 69 if the store is
-    /// unreachable or cannot serve, and 77 if it refuses this client.
+    /// With NAME, it also watches that lock, and suggests a ttl: three to five times the 99th percentile of the holds that it saw.
+    ///
+    /// The exit code is 0 if nothing endangers locks, 78 if something does or the configuration is invalid, and 77 if the store refuses
+    /// this client. It is 69 if the store is unreachable, or grants nothing because it may have forgotten leases.
     #[command(
         after_help = "Examples:\n  leasehold doctor                          the store in force\n  leasehold doctor --url redis://db1        another one\n  leasehold doctor --for 10m nightly        also a ttl for this lock"
     )]
@@ -157,7 +167,7 @@ pub(crate) enum Aside {
     /// Set up PostgreSQL for clients that may not create a schema.
     #[command(subcommand)]
     Postgres(Postgres),
-    /// Set up a Redis whose clients wait after a fail-over.
+    /// Declare a new Redis server or cluster (for failover=dwell).
     #[command(subcommand)]
     Redis(Redis),
     /// Set up and manage a quorum of Redis servers (redlock:// URLs).
@@ -192,14 +202,14 @@ pub(crate) struct RunArgs {
     /// Fail at once if the lock is held.
     #[arg(short, long, conflicts_with = "wait")]
     pub(crate) no_wait: bool,
-    /// Pass those who wait, if the lock is free for this command and they have no use for it.
+    /// Skip ahead of waiters that cannot use what is free.
     ///
-    /// A reader joins other readers although a writer waits, and one slot is taken although a program waits for several. While
-    /// such commands go on, those who are passed may wait without end.
+    /// A reader joins other readers although a writer waits, and a command takes one slot although a program waits for several. As long as
+    /// such commands keep coming, the waiters that they skip may starve.
     #[arg(long)]
     pub(crate) barging: bool,
-    /// Wait at most this long for the lock and for an unreachable store [default: forever, but not at all for a store that is
-    /// unreachable at the start] [env: LEASEHOLD_WAIT]
+    /// Longest wait for the lock, and for an unreachable store [default: no limit, and no wait for a store that is unreachable at
+    /// the start] [env: LEASEHOLD_WAIT]
     #[arg(short, long, value_name = "DURATION", value_parser = duration("wait"))]
     pub(crate) wait: Option<Duration>,
     /// Exit code when the lock is busy or the wait times out; 0 also suppresses the message.

@@ -81,7 +81,7 @@ fn run(
 ) -> Result<Exit, Failure> {
     let refused = |message: String| Failure::new(Exit::Config, message);
     let config = BackendConfig::from_url(&args.url).map_err(|invalid| refused(invalid.to_string()))?;
-    let raised = raise(&config, args.above).ok_or_else(|| refused(format!("this store is no {store}")))?;
+    let raised = raise(&config, args.above).ok_or_else(|| refused(format!("this store is not {store}")))?;
     let raised = raised.map_err(|error| Failure::while_connected("cannot raise the base of the tokens", error))?;
     let above = args.above;
     if args.json {

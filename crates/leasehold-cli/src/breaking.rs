@@ -23,7 +23,7 @@ pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
     let store = Store::choose(args.store.url.as_deref())?.shared()?;
     let asks = !args.yes;
     if asks && !(stdin().is_terminal() && stderr().is_terminal()) {
-        let message = "there is no terminal to ask on whether to break the lock; nothing was changed; give --yes to break it \
+        let message = "there is no terminal to ask for confirmation; nothing was changed; give --yes to break the lock \
                        without asking, and --token N to break no other lease than the one that `leasehold show NAME` prints";
         return Err(Failure::new(Exit::Usage, message));
     }
@@ -132,7 +132,7 @@ impl<'a> Target<'a> {
             |held| format!("; it got the lock {} ago", age(held)),
         );
         let next = match (self.waiters, self.next) {
-            (0, _) => "nobody waits for it".to_owned(),
+            (0, _) => "it has no waiters".to_owned(),
             (1, None) => "1 other waits for it and gets it".to_owned(),
             (1, Some(next)) => format!("{next} waits for it and gets it"),
             (more, None) => format!("{more} others wait for it, and the first one gets it"),
@@ -141,7 +141,7 @@ impl<'a> Target<'a> {
         let holder = self.holder();
         format!(
             "{name} is held by {holder} with token {token}{left}{since}; {next}\n\
-             The holder may go on working until it learns of this.\nBreak it? [y/N] "
+             The holder may keep working until its next renewal.\nBreak it? [y/N] "
         )
     }
 
@@ -151,7 +151,7 @@ impl<'a> Target<'a> {
             return format!("broke {name}: {holder} has lost it (token {token})");
         };
         let learns = held.remaining.map_or_else(String::new, |left| {
-            format!(" and learns of it when it renews its lease, within {}", whole_seconds_up(left))
+            format!(" and learns of it at its next renewal, within {}", whole_seconds_up(left))
         });
         format!(
             "broke {name}: {holder} has lost it (token {token}){learns}; writes with that token are refused where tokens are \

@@ -43,8 +43,8 @@ async fn open(config: &BackendConfig) -> Result<Dashboard, Failure> {
 
 fn warn(trouble: Option<&str>) {
     match trouble {
-        Some(reason) => say_warning(&format!("the store is away, and is looked for again: {reason}")),
-        None => say_warning("the store is back"),
+        Some(reason) => say_warning(&format!("the store is unreachable; retrying: {reason}")),
+        None => say_warning("the store is reachable again"),
     }
 }
 

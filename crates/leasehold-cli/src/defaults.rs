@@ -161,7 +161,7 @@ fn trusted(path: &Path) -> Result<(), Failure> {
         return Ok(());
     };
     let message = format!(
-        "{} of this directory is not read: {problem}; to use it, name it in LEASEHOLD_CONFIG; to use none, set that to nothing",
+        "{} of this directory is not read: {problem}; to use it, name it in LEASEHOLD_CONFIG; to use none, set it to an empty value",
         path.display()
     );
     Err(Failure::new(Exit::Config, message))

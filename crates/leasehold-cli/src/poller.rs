@@ -77,13 +77,13 @@ impl Poller {
         match self.first() {
             Ok(look) => {
                 if self.away.take().is_some() {
-                    say_warning("the store is back");
+                    say_warning("the store is reachable again");
                 }
                 Ok(Some(look))
             }
             Err(failure) if failure.exit == Exit::Unavailable => {
                 if self.away.replace(failure.message.clone()).is_none() {
-                    say_warning(&format!("the store is away, and is looked for again: {}", failure.message));
+                    say_warning(&format!("the store is unreachable; retrying: {}", failure.message));
                 }
                 Ok(None)
             }

@@ -54,7 +54,7 @@ fn redis(url: &str) -> Result<Box<RedisConfig>, Failure> {
     let message = match BackendConfig::from_url(url) {
         Ok(BackendConfig::Redis(config)) => return Ok(config),
         Ok(BackendConfig::Redlock(_)) => "this is the URL of a quorum; run leasehold redlock init".to_owned(),
-        Ok(_) => "this store is no Redis, and needs no init: its free locks are granted at once".to_owned(),
+        Ok(_) => "this store is not Redis, and needs no init: it grants free locks at once".to_owned(),
         Err(invalid) => invalid.to_string(),
     };
     Err(Failure::new(Exit::Config, message))

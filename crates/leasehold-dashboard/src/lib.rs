@@ -17,16 +17,35 @@
 //! # }
 //! ```
 //!
-//! # Who can read it
+//! # The page
 //!
-//! Nothing can be changed there: the router answers only `GET`. It has no login, so **everybody who reaches the port can read the page**. Bind
+//! Each line is a lease: its holder, reason, age, token, and the time until it ends unless its holder renews it. A bar appears when less
+//! than half of the lease is left, and turns amber at a third, which does not happen while renewals are in time. A store does not tell the
+//! length of a whole lease, so the length of a full bar is an estimate.
+//!
+//! - Locks with waiters come first. Buttons put the oldest leases, late renewals, or the names in their order first instead.
+//! - A click, or `Enter`, opens a row: all holders, all waiters, and for each lease the command that ends it, to be copied into a shell.
+//! - The filter takes words of a name, a holder, a reason, a kind, or a token; `=NAME` is exactly one lock. Filter and order are in the
+//!   address, so that a link or a reload keeps them.
+//! - The history has the events of the last 15 minutes, at most 200, since the page was opened. It misses anything that starts and ends
+//!   between two reads.
+//! - `/` leads to the filter and `Esc` clears it, `j` and `k` lead to the next and the previous lock, and `t` switches between light and dark.
+//! - Invisible characters, and those that change the direction of text, are written as `\u{202e}`.
+//! - At most 2,000 locks are shown, those with the most waiters. Set a [`pattern`](Dashboard::pattern) to see others.
+//! - While the store is unreachable, the page says so, shows the last state, and keeps retrying.
+//! - For a quorum, it shows the locks that a majority of the nodes has, and of each node whether it votes, or how long it still abstains.
+//!
+//! # Access
+//!
+//! The page is read-only: the router answers only `GET`. It has no login, so **every client that reaches the port can read the page**. Bind
 //! it to a loopback address, or to one that only administrators reach, and never merge it into a router for the public.
 //!
-//! What keeps other sites out of the browsers of those who may read it: requests are answered only under a name of this machine
-//! (`localhost`, a loopback address) or one that was [allowed](Dashboard::allow_host), and not on behalf of a page of another site.
-//! The page itself loads nothing, and its Content-Security-Policy lets it run its own script alone.
+//! Other sites cannot read it through an administrator's browser: the router answers only under a name of this machine (`localhost`, a
+//! loopback address) or one that was [allowed](Dashboard::allow_host), and not on behalf of a page of another site. A page that was opened
+//! from a link on another site says so; open its address in a new tab. The page itself loads nothing, and its Content-Security-Policy lets it
+//! run its own script alone.
 //!
-//! # What it costs
+//! # Cost
 //!
 //! One task reads the store for all pages, [`every`](Dashboard::every) so often, and only while a page is open and visible. At
 //! most 32 pages may be open.

@@ -32,16 +32,16 @@ pub(crate) fn observer(backend: &'static str) -> Option<SharedObserver> {
 }
 
 fn describe() {
-    describe_histogram!(ACQUIRE_SECONDS, Unit::Seconds, "How long calls took that asked for a lock");
-    describe_histogram!(WAIT_SECONDS, Unit::Seconds, "How long calls waited for a lock that others had");
-    describe_histogram!(QUEUE_POSITION, "First position in the store's queue, 1 for the next in line");
+    describe_histogram!(ACQUIRE_SECONDS, Unit::Seconds, "Duration of acquire calls");
+    describe_histogram!(WAIT_SECONDS, Unit::Seconds, "Time in which calls waited for another holder");
+    describe_histogram!(QUEUE_POSITION, "First position in the store's queue, 1 for the next waiter");
     describe_counter!(LONG_WAITS, "Waits that reached 10 s, 20 s, 40 s and so on");
     describe_gauge!(LOCKS_HELD, "Locks held now");
-    describe_histogram!(HOLD_SECONDS, Unit::Seconds, "How long locks were held");
+    describe_histogram!(HOLD_SECONDS, Unit::Seconds, "Duration of holds");
     describe_counter!(RENEWALS_LATE, "Renewals confirmed when less than half of the lease was left");
     describe_counter!(LOST, "Holds lost before they were released");
     describe_gauge!(RELEASES_PENDING, "Releases that the store has not confirmed");
-    describe_counter!(DEGRADED, "Locks held within this process only, because the store was away");
+    describe_counter!(DEGRADED, "Locks held within this process only, because the store was unreachable");
     describe_counter!(STORE_ERRORS, "Requests that the store refused or did not answer, for each lock");
     describe_gauge!(STORE_UNAVAILABLE, "Clients whose store is unavailable");
 }

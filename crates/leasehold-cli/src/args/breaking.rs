@@ -12,13 +12,13 @@ pub(crate) struct BreakArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     /// The fencing token of the lease to end, as `leasehold show NAME` prints it. If another lease holds the lock by then, nothing
-    /// is changed. Without it, the lease is the one that holds the lock now; needed if there are several.
+    /// is changed. By default, the current lease; required if there are several.
     #[arg(long, value_name = "N", value_parser = token)]
     pub(crate) token: Option<FencingToken>,
-    /// Do not ask; needed where there is no terminal to ask on.
+    /// Do not ask for confirmation; required without a terminal.
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Why it is broken; shown with who broke it when the holder's `leasehold run` reports the loss.
+    /// The reason; shown with your name by the holder's `leasehold run` when it reports the loss.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = why)]
     pub(crate) why: String,
     /// Print a JSON object instead of a sentence.

@@ -13,7 +13,7 @@ use super::store::StoreArgs;
 pub(crate) struct DashboardArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Where the page is served: a loopback address of this machine and a port. Port 0 is any free one.
+    /// The loopback address and the port of the page. Port 0 is any free port.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7373", value_parser = address)]
     pub(crate) listen: SocketAddr,
     /// Print the URL of the page as one JSON object.

@@ -16,10 +16,10 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Watch the lock for this long; a minute if not given.
+    /// Watch the lock for this long [default: 1m]
     #[arg(long = "for", value_name = "DURATION", requires = "name", value_parser = duration("for"))]
     pub(crate) watched: Option<Duration>,
-    /// A lock to suggest a ttl for: it is watched for a minute, or for as long as --for says.
+    /// The lock to suggest a ttl for.
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<LockName>,
 }

@@ -1,4 +1,4 @@
-//! How often to look.
+//! How often to poll.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::durations::human;
 /// The shortest time between two polls. Chosen: so that listing some thousand locks does not keep a store busy.
 const EVERY_MIN: Duration = Duration::from_millis(100);
 
-/// How often to look.
+/// How often to poll.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct EveryArgs {
-    /// How often to look.
+    /// Time between two polls of the store.
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = every)]
     pub(crate) every: Duration,
 }

@@ -2,9 +2,9 @@
 
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
-  0    also if the --slot has run, or runs elsewhere; nothing was started
+  0    also if the --slot has run, or runs elsewhere: nothing was started
   the command's own code, or 128+n if signal n ended it; if leasehold received
-       that signal too, it ends by the same signal, so that Ctrl-C ends a loop
+       the signal as well, it ends by that signal, so that Ctrl-C ends a loop
   75   the lock is held, or the wait timed out (see --busy-code)
   76   the lease was lost before the command ended, whatever its own code
   69   the store is unreachable, does not answer in time or has a full disk, or
@@ -30,19 +30,43 @@ Examples:
     sh -c './report --fence \"$LEASEHOLD_FENCE\"'
 
 The command receives LEASEHOLD_NAME, LEASEHOLD_FENCE (the fencing token), LEASEHOLD_TTL_MS and LEASEHOLD_HELD in its \
-environment, and with --slots LEASEHOLD_SLOT (0 to N-1). The token of a reader (--shared) says that what it reads is not older; a \
-resource must not record it as the token of a write. Tokens of different slots say nothing about each other.
+environment, and with --slots LEASEHOLD_SLOT (0 to N-1). A reader's token (--shared) is a lower bound on how fresh its data is; a \
+resource must not record it as the token of a write. Tokens of different slots are not comparable.
 
-It runs in its own process group. If the lease cannot be renewed, the group is ended before the lease can expire, even if leasehold is \
-killed or stopped: it gets SIGTERM, and SIGKILL after the grace period. That does not cover a lock that an operator breaks. Processes that the command leaves running in its group are ended \
-with it. Processes that left the group (setsid, daemons, jobs of an interactive shell) or run as another user are not \
-ended. If leasehold and its guard process are killed at the same moment, only the command itself is killed, not the \
-processes that it started.";
+The command runs in a process group of its own. If the lease cannot be renewed, the group gets SIGTERM, and SIGKILL after the grace \
+period, before the lease can expire. A guard process sends both even if leasehold is killed or stopped. That does not cover a lock that an \
+operator breaks, or a process that hangs in the kernel. Processes that the command leaves running in its group are ended with it. Processes \
+that left the group (setsid, daemons, jobs of an interactive shell) or run as another user are not ended. If leasehold and its guard \
+process are killed at the same moment, only the command itself is killed, not the processes that it started.";
+
+/// The fields of a lock as JSON.
+pub(super) const SHOW_FIELDS: &str = "\
+Fields of --json, with times in milliseconds, and null for unknown values:
+  name, held           the lock, and whether it is held
+  kind, limit          `lock` or `semaphore`, and its number of permits
+  leasehold            whether the holder uses this library
+  pid, host, why       the holder; of several, the one whose lease ends last
+  token                the holder's highest fencing token
+  held_ms              the age of its lease
+  gone                 whether the holder is a process of this host that ended
+  remaining_ms         until the lease ends without a renewal; null if it never
+                       ends, and on ZooKeeper
+  marks                the slot of a schedule that the lock marks
+  leases, waiters      the numbers of holders and of waiters
+  holders              at most 100 leases, those that end last first: these
+                       fields, `mode`, and the `slots` of permits
+  queue                at most 100 waiters in order: leasehold, pid, host, why,
+                       mode, permits, waiting_ms
+  votes                only on a quorum: the nodes that have the lease (held),
+                       that do not (not_held), and that did not answer or do
+                       not count (unreachable)
+
+Without a majority of the votes, a lock of a quorum is only possibly held.";
 
 pub(super) const EXAMPLES: &str = "\
 First steps:
   leasehold run nightly -- ./backup.sh       hold a lock while a command runs
-  leasehold ls                               who holds what
+  leasehold ls                               list the locks that are held
   leasehold doctor --url redis://localhost   can locks be kept in this Redis?
   leasehold run --url redis://localhost nightly -- ./backup.sh
 
@@ -56,19 +80,18 @@ pub(super) const ELECT_EXAMPLES: &str = "\
 Examples:
   leasehold elect scheduler -- ./scheduler   on several machines; runs on one
   leasehold elect --ttl 10s --why web-3 scheduler -- ./scheduler
-  leasehold show scheduler                   who leads
+  leasehold show scheduler                   show the leader
 
 The command receives the same environment as with leasehold run, and is ended in the same way. LEASEHOLD_FENCE is the number of \
-the leader's term. If a leader dies, the command starts on another machine once the ttl is over; if it ends, at once.
+the leader's term. If a leader dies, the command starts on another machine when the ttl has passed; if it ends, at once.
 
-A command that ends by itself is not started again here. Use a service manager that restarts leasehold: it is then the last in \
-line.";
+A command that ends by itself is not restarted here. Use a service manager that restarts leasehold, which then queues behind the others.";
 
 pub(super) const ELECT_EXIT_CODES: &str = "\
 Exit codes:
   the command's own code when it ends by itself, or 128+n as with leasehold run
-  76   the lease was lost, and the command had ended by itself, a signal had
-       asked for its end, or its end was not seen in time
+  76   the lease was lost while the command was ending, or its end was not
+       seen in time
   69   the store is unreachable at the start; later, leasehold waits for it
   77   the store refuses this client, or is read-only
   78   the configuration or the URL is invalid, or the name is in use as

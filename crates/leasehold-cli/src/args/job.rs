@@ -1,4 +1,4 @@
-//! How a schedule that calls on several machines runs a command once.
+//! How a schedule that fires on several machines runs a command once.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::job::{Again, Job};
 /// What is left behind after a run.
 #[derive(Debug, Args)]
 pub(crate) struct JobArgs {
-    /// Run once for this time of a schedule, over all machines; if it has run, do nothing, with exit code 0.
+    /// Run once for this scheduled time, across all machines; if it has run, do nothing and exit with 0.
     ///
-    /// A time such as 2026-11-21T03:00 or 2026-11-21T04:00+01:00, or a date; without an offset, it is in UTC. It is the time for
-    /// which the schedule calls, so all machines give the same one, whatever their clocks say.
+    /// A time such as 2026-11-21T03:00 or 2026-11-21T04:00+01:00, or a date; without an offset, it is in UTC. It is the scheduled time, so
+    /// all machines give the same one, whatever their clocks say.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["shared", "slots"])]
     slot: Option<Slot>,
     /// How long to remember slots that have run; older ones are refused.
@@ -24,7 +24,7 @@ pub(crate) struct JobArgs {
     retain: Duration,
     /// Let another machine run the slot if this one dies, loses the lock, or a signal ends the command.
     ///
-    /// Without this, the slot is marked before the command begins, and such a slot counts as run.
+    /// With it, a slot may run more than once. Without it, the slot is marked before the command begins, and runs at most once.
     #[arg(long, requires = "slot")]
     retry_after_crash: bool,
     /// Let another machine run the slot if the command ends with an exit code other than 0, or cannot be started.
@@ -32,23 +32,22 @@ pub(crate) struct JobArgs {
     /// Then --at-least does not apply either. Without this, such a slot counts as run.
     #[arg(long, requires = "slot")]
     retry_after_failure: bool,
-    /// Warn about slots before this one that nobody has run, if the schedule has one each time this much time has passed.
+    /// Warn about missed slots of a schedule that fires at this interval.
     ///
-    /// Those after the last one that has run are reported, once. They are not run.
+    /// It reports the slots between the last one that has run and this one, once. It does not run them.
     #[arg(long, value_name = "DURATION", requires = "slot", conflicts_with = "previous", value_parser = duration("every"))]
     every: Option<Duration>,
-    /// The same for a schedule whose slots are not evenly spread: warn if nobody has run this slot, which is before the one to run.
+    /// Warn if this earlier slot was missed, for a schedule with uneven intervals.
     ///
     /// Can be given several times.
     #[arg(long, value_name = "TIME", requires = "slot")]
     previous: Vec<Slot>,
-    /// Let nobody have the lock for this time after the command has begun, even if it ends sooner.
+    /// Keep the lock for at least this long after the command starts, even if the command finishes sooner.
     ///
-    /// If leasehold is killed, or the machine crashes, the lock is free when its ttl ends. To cover that as well, set a --ttl that is
-    /// as long.
+    /// If leasehold is killed, or the machine crashes, the lock becomes free after its ttl. To cover that case, set an equally long --ttl.
     #[arg(long, value_name = "DURATION", conflicts_with_all = ["shared", "slots"], value_parser = duration("at-least"))]
     at_least: Option<Duration>,
-    /// End the command if it runs for so long; this includes the time for ending it.
+    /// Kill the command after this long, including the grace period.
     #[arg(long, visible_alias = "max-hold", value_name = "DURATION", value_parser = duration("at-most"))]
     at_most: Option<Duration>,
 }

@@ -12,9 +12,9 @@ use super::store::StoreArgs;
 pub(crate) struct LimitArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// The number of slots that programs still give, if nobody runs at the moment: those programs go on with the new one.
+    /// The old number of slots that programs still give, if none of them runs now: they then run under the new one.
     ///
-    /// While anybody holds a slot or waits for one, their number is accepted for the next seven days without this.
+    /// While a slot is held or waited for, the old number is accepted for the next seven days without this option.
     #[arg(long, value_name = "N", value_parser = limit)]
     pub(crate) from: Option<Limit>,
     /// Print a JSON object instead of a sentence: `old` is null if it is not known.
@@ -23,7 +23,7 @@ pub(crate) struct LimitArgs {
     /// The name of the semaphore.
     #[arg(value_name = "NAME")]
     pub(crate) name: LockName,
-    /// How many slots it is to have.
+    /// The new number of slots.
     #[arg(value_name = "N", value_parser = limit)]
     pub(crate) limit: Limit,
 }

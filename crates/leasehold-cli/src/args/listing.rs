@@ -26,10 +26,10 @@ pub(crate) struct LsArgs {
     /// Print a JSON array instead of the table.
     #[arg(long)]
     pub(crate) json: bool,
-    /// In which order to list them.
+    /// The order of the list.
     #[arg(long, value_name = "BY", value_enum, default_value_t = Sort::Name)]
     pub(crate) sort: Sort,
-    /// Look again and again: on a terminal, the table is redrawn; elsewhere, it is printed again, or with --json as one more line.
+    /// Refresh repeatedly: redraw on a terminal, otherwise print again, with --json as one more line.
     #[arg(short, long)]
     pub(crate) watch: bool,
     #[command(flatten)]

@@ -10,18 +10,18 @@ use super::limit::limit;
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct ModeArgs {
-    /// Hold the lock alone, as the writer of a read-write lock does; this is the default.
+    /// Hold the lock alone, as a writer; this is the default.
     #[arg(short = 'x', long)]
     exclusive: bool,
-    /// Hold the lock together with others that use this option: as readers.
+    /// Hold the lock as a reader, together with other readers.
     ///
-    /// Readers and writers are served first come, first served, except that a process may serve up to 16 of its own waiters in a row.
+    /// Waiters are served in order of arrival, except that a process may serve up to 16 of its own waiters in a row.
     #[arg(short, long)]
     shared: bool,
     /// Hold one of N slots of a semaphore: up to N commands run at the same time.
     ///
-    /// The command receives the number of its slot, 0 to N-1, in LEASEHOLD_SLOT. All that use the name have to give the
-    /// same N; another N, or a lock of this name, is an error (exit code 78) while anybody holds it or waits for it.
+    /// The command receives the number of its slot, 0 to N-1, in LEASEHOLD_SLOT. All commands with this name have to give the same N.
+    /// Another N, or a lock of this name, is an error (exit code 78) while the name is held or waited for.
     #[arg(long, value_name = "N", value_parser = slots)]
     slots: Option<Mode>,
 }

@@ -22,11 +22,10 @@ pub(crate) struct WorkArgs {
     /// How long the store keeps the lock if this machine stops renewing it.
     #[arg(long, value_name = "DURATION", default_value_t = Ttl::DEFAULT, value_parser = ttl, help = ttl_help())]
     pub(crate) ttl: Ttl,
-    /// How long the command has between SIGTERM and SIGKILL when the lease is lost [default: a sixth of the ttl, at most
-    /// 5s]
+    /// Time between SIGTERM and SIGKILL when the lease is lost [default: a sixth of the ttl, at most 5s]
     #[arg(long, value_name = "DURATION", value_parser = duration("grace"))]
     pub(crate) grace: Option<Duration>,
-    /// Why the lock is held; shown to those who wait for it [env: LEASEHOLD_WHY]
+    /// Why the lock is held; shown to waiters and operators [env: LEASEHOLD_WHY]
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = why)]
     pub(crate) why: String,
     #[command(flatten)]
@@ -34,7 +33,7 @@ pub(crate) struct WorkArgs {
     /// Print no messages at all.
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Print what is being done.
+    /// Print each step.
     #[arg(short, long)]
     pub(crate) verbose: bool,
     /// Print JSON instead of messages on standard error; the last line is the outcome.

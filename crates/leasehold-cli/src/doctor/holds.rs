@@ -37,7 +37,7 @@ pub(super) fn ttl(name: &LockName, store: &Store, time: Duration) -> Result<Chec
         sleep(EVERY.min(time));
     }
     if holds.over.is_empty() {
-        let problem = format!("no hold of {name} began and ended while it was watched, for {}", human(time));
+        let problem = format!("no hold of {name} began and ended within {}", human(time));
         let remedy = "watch longer, with --for 10m; without a reason, keep the default of 30s";
         return Ok(Check::remark("ttl", problem).with_remedy(remedy));
     }
@@ -72,9 +72,9 @@ fn suggested(name: &LockName, mut holds: Vec<Duration>, time: Duration) -> Check
     let longest = holds.get((holds.len() * 99).div_ceil(100).saturating_sub(1)).copied().unwrap_or_default();
     let (least, most) = (whole_seconds(longest.saturating_mul(3)), whole_seconds(longest.saturating_mul(5)));
     let suggestion = if least == most {
-        format!("the shortest ttl suits, {}", human(least))
+        format!("use the shortest ttl, {}", human(least))
     } else {
-        format!("a ttl of {} to {} suits (three to five times that)", human(least), human(most))
+        format!("use a ttl of {} to {} (three to five times that)", human(least), human(most))
     };
     let text = format!(
         "{} {} of {name} in {}, 99 % of them shorter than {}: {suggestion}",

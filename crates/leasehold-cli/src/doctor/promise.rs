@@ -29,18 +29,16 @@ fn kinds(capabilities: &Capabilities) -> String {
 fn waiting(waiting: Waiting) -> &'static str {
     match waiting {
         Waiting::QueueWithPush => {
-            "first come, first served, but up to 16 of one process in a row; the next in line is notified"
+            "in order of arrival, except up to 16 waiters of one process in a row; the next one is notified"
         }
-        Waiting::Queue => {
-            "first come, first served, but up to 16 of one process in a row; the next in line asks again and again"
-        }
-        Waiting::Poll | _ => "no queue: the first one to ask after a release gets the lock",
+        Waiting::Queue => "in order of arrival, except up to 16 waiters of one process in a row; the next one polls",
+        Waiting::Poll | _ => "no queue: the first request after a release gets the lock",
     }
 }
 
 fn tokens(durability: Durability) -> &'static str {
     match durability {
-        Durability::Durable => "fencing tokens rise, also after a crash",
+        Durability::Durable => "fencing tokens rise, even after a crash",
         Durability::ClockFloor => "fencing tokens rise; after a loss of data, as long as the server's clock does",
         Durability::ByOperator => "fencing tokens rise; after a loss of data, once an operator has raised them",
         Durability::Process | _ => "fencing tokens rise while this process lives",

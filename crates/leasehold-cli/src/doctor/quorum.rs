@@ -32,7 +32,7 @@ fn nodes(report: &Report, checks: &mut Checks) {
     };
     checks.add(check);
     if report.has_strangers() {
-        let problem = "a node belongs to another deployment, or is none, and does not count";
+        let problem = "a node does not count: it belongs to another deployment, or to none";
         checks.add(Check::finding("quorum", problem).with_remedy("leasehold redlock status URL says which"));
     }
 }

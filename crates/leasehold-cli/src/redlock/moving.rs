@@ -177,7 +177,7 @@ fn check_moved(report: &Report, from: &Membership, to: &Membership) -> Result<()
     };
     for node in left {
         let how = if to.members.contains(&node.address) && is_decided(&to.members) {
-            "the next client with the new URL that reaches it moves it; if it missed an earlier move, too, run `leasehold redlock \
+            "the next client with the new URL that reaches it moves it; if it missed an earlier move as well, run `leasehold redlock \
              move ITS_URL NEW_URL` then, with the URL of the list that it is still in"
         } else {
             "run this command again when it is reachable, or shut it down for good"

@@ -76,7 +76,7 @@ pub(super) fn warn_of_missed(name: &str, missed: &[Slot], voice: &mut Voice) {
         [one] => format!("the slot {one}"),
         some => format!("the slots {}", some.iter().map(Slot::to_string).collect::<Vec<_>>().join(", ")),
     };
-    voice.warn(&format!("nobody has run {text} of {name}; run what is missing by hand, if it is still wanted"));
+    voice.warn(&format!("{name} has missed {text}; run the command by hand for each that is still needed"));
 }
 
 /// The possible remains of a lease whose release was not confirmed for this reason.

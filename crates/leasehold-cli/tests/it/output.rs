@@ -48,6 +48,20 @@ fn tables_fit_terminals_of_any_size() {
     std::fs::write(leasehold.scratch.file("done"), "").unwrap();
 }
 
+/// The fields are a promise, and the help is where they are listed.
+#[test]
+fn the_help_of_show_names_each_field_of_its_json() {
+    let leasehold = Leasehold::new();
+    let _holder = leasehold.start("a", HOLD, "held");
+    let shown = leasehold.json("show a");
+    let help = text(&leasehold.command("show --help").finish().stdout);
+    let words: Vec<_> = help.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect();
+    let fields = [&shown, &shown["holders"][0]].into_iter().flat_map(|object| object.as_object().unwrap().keys());
+    let missing: Vec<_> = fields.filter(|field| !words.contains(&field.as_str())).collect();
+    assert!(missing.is_empty(), "{missing:?} of {shown} are not in: {help}");
+    std::fs::write(leasehold.scratch.file("done"), "").unwrap();
+}
+
 #[test]
 fn json_stays_json_when_something_fails() {
     let leasehold = Leasehold::new();

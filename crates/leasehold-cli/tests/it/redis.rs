@@ -56,7 +56,7 @@ fn what_is_no_redis_is_not_initialised() {
     let refused = leasehold.command("redis init sqlite:/tmp/x.db").finish();
     let said = text(&refused.stderr);
     assert_eq!(code(refused.status), 78, "{said}");
-    assert!(said.contains("this store is no Redis, and needs no init"), "{said}");
+    assert!(said.contains("this store is not Redis, and needs no init"), "{said}");
     for command in ["redis init", "redlock init", "redlock status"] {
         let refused = leasehold.command(&format!("{command} --url redis://h")).finish();
         let said = text(&refused.stderr);

@@ -280,7 +280,10 @@ fn a_node_that_missed_two_moves_is_fetched_by_a_move_from_its_list() {
     let output = nodes.redlock("move", &[second, third.clone()]);
     let said = text(&output.stderr);
     assert_eq!(code(output.status), 0, "{said}");
-    assert!(said.contains("if it missed an earlier move, too, run `leasehold redlock move ITS_URL NEW_URL`"), "{said}");
+    assert!(
+        said.contains("if it missed an earlier move as well, run `leasehold redlock move ITS_URL NEW_URL`"),
+        "{said}"
+    );
     run(&nodes, &third);
     nodes.servers[2].resume();
     wait_for("the node to answer", || (nodes.states()[2] == "refused").then_some(()));

@@ -126,10 +126,10 @@ fn a_store_that_goes_away_is_told_once_and_looked_for_again() {
             std::fs::read_to_string(leasehold.scratch.file("said")).ok().filter(|said| said.contains(words))
         })
     };
-    said("the store is away");
+    said("the store is unreachable");
     server.restart_with_data();
-    let said = said("the store is back");
-    assert_eq!(said.matches("away").count(), 1, "{said}");
+    let said = said("the store is reachable again");
+    assert_eq!(said.matches("the store is unreachable").count(), 1, "{said}");
     child.kill().unwrap();
     child.wait().unwrap();
     let gone = leasehold.command("watch --url redis://127.0.0.1:1").finish();
@@ -151,9 +151,9 @@ fn what_a_store_forgot_while_it_was_away_is_not_told_as_released() {
     let watch = Watch::start(command);
     watch.event("acquired", "b");
     server.kill();
-    let is_away =
-        || std::fs::read_to_string(leasehold.scratch.file("said")).ok().filter(|said| said.contains("is away"));
-    wait_for("the store is away", is_away);
+    let is_unreachable =
+        || std::fs::read_to_string(leasehold.scratch.file("said")).ok().filter(|said| said.contains("is unreachable"));
+    wait_for("the store is unreachable", is_unreachable);
     server.restart_empty();
     watch.event("ended", "b");
 }

@@ -80,5 +80,5 @@ pub(crate) fn the_base_is_raised_once(kind: &str, url: &str) {
     assert_eq!(code(refused.status), 64, "{}", text(&refused.stderr));
     let refused = leasehold.command(&format!("{kind} base sqlite:locks.db --above {above}")).finish();
     let said = text(&refused.stderr);
-    assert!(code(refused.status) == 78 && said.contains("this store is no "), "{said}");
+    assert!(code(refused.status) == 78 && said.contains("this store is not "), "{said}");
 }
