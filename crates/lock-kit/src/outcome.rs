@@ -34,7 +34,7 @@ pub struct JobRun<T> {
     pub value: T,
     /// The state of the slot at the store from now on.
     pub slot: SlotAfter,
-    /// Slots before this one that nobody has run, oldest first: those after the last one that has run, as far as the job was told
+    /// Slots before this one that nobody has run, oldest first: those after the last one that has run, as far as the job was given
     /// about earlier slots and the store answered. At most 100.
     pub missed: Vec<Slot>,
 }

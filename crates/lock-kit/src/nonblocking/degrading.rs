@@ -18,7 +18,7 @@ use crate::process_lock::LocalWaiter;
 ///
 /// The store is away once requests have failed with a [transient](lock_core::ErrorKind::is_transient) error for an operation
 /// timeout (a sixth of the ttl, but at most a second), or until the wait is over, and one more request has failed as well. The
-/// observers of the client are told (`Degraded`). One finding serves all degrading locks of the client: for two seconds, none of them
+/// observers of the client are notified (`Degraded`). One finding serves all degrading locks of the client: for two seconds, none of them
 /// asks the store, and then one caller does.
 ///
 /// A guard of this process stays one until it is released, also when the store is back. It has no fencing token, so no resource

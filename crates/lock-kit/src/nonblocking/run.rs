@@ -36,7 +36,7 @@ impl Run {
         &self.guard
     }
 
-    /// Slots before this one that nobody has run, oldest first: those after the last one that has run, as far as the job was told
+    /// Slots before this one that nobody has run, oldest first: those after the last one that has run, as far as the job was given
     /// about earlier slots ([`every`](super::Job::every), [`previous`](super::Job::previous)) and the store answers. At most 100.
     ///
     /// Asks the store: two requests, and one more for each such slot. If the first slot of the job is not remembered, or not for long
