@@ -47,6 +47,7 @@ const EDGES: [(&str, &[&str]); 23] = [
             "lock-async",
             "lock-blocking",
             "lock-fence",
+            "lock-forms",
             "lock-kit",
             "lock-memory",
             "lock-sqlite",

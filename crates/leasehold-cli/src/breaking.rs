@@ -5,12 +5,12 @@ use std::io::{BufRead, IsTerminal, Write, stderr, stdin, stdout};
 use leasehold::backend::EntriesEnd;
 use leasehold::inspect::{Entry, Held, Note, Revoked};
 use leasehold::{FencingToken, Holder, LockName};
-use serde::Serialize;
+use serde_json::json;
 
 use crate::args::BreakArgs;
 use crate::durations::{age, whole_seconds_up};
 use crate::exit::{Exit, Failure};
-use crate::holders::{is_gone, name_of};
+use crate::holders::{is_gone, name_of, spans};
 use crate::listing::Lease;
 use crate::locks::Locks;
 use crate::report::{json, print, say_question};
@@ -44,7 +44,9 @@ pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
     }
     let target = target.unwrap_or_default();
     if args.json {
-        print(&json(&target.broken(name, token))?)
+        // The lease is null if the store does not show it.
+        let lease = target.held.map(Lease::from);
+        print(&json(&json!({ "name": name.as_str(), "broken": true, "token": token.get(), "lease": lease }))?)
     } else {
         print(&beside(0, &visible(&target.sentence(name, token)), &stdout()))
     }
@@ -81,23 +83,12 @@ struct Target<'a> {
     waiters: u32,
 }
 
-/// A lease that was ended, for scripts.
-#[derive(Serialize)]
-struct Broken<'a> {
-    name: &'a str,
-    broken: bool,
-    token: u64,
-    /// The lease that was ended; null if the store does not show it.
-    lease: Option<Lease<'a>>,
-}
-
 impl<'a> Target<'a> {
     /// `None` if the store shows all leases, and none has this token.
     fn find(entry: Option<&'a Entry>, token: FencingToken) -> Option<Self> {
         let entry = entry?;
         let held = entry.holders.iter().find(|held| spans(held, token));
-        let shows_all = usize::try_from(entry.leases).is_ok_and(|leases| leases <= entry.holders.len());
-        (held.is_some() || !shows_all).then_some(Self {
+        (held.is_some() || !entry.lists_all_leases()).then_some(Self {
             held,
             next: entry.queue.first().and_then(|first| first.note.as_ref()),
             waiters: entry.waiters,
@@ -158,27 +149,12 @@ impl<'a> Target<'a> {
              checked"
         )
     }
-
-    fn broken(&self, name: &'a LockName, token: FencingToken) -> Broken<'a> {
-        Broken { name: name.as_str(), broken: true, token: token.get(), lease: self.held.map(Lease::from) }
-    }
-}
-
-fn spans(held: &Held, token: FencingToken) -> bool {
-    match held.holder {
-        Holder::Leasehold { tokens, .. } => tokens.contains(token),
-        Holder::Foreign => false,
-    }
 }
 
 /// No lease has this token, or nobody has one. Says which leases hold the lock.
 fn unchanged(name: &LockName, token: Option<FencingToken>, entry: Option<&Entry>, ends: EntriesEnd) -> Failure {
     let held = entry.map_or(&[][..], |entry| &entry.holders);
-    let tokens = held.iter().filter_map(|held| match held.holder {
-        Holder::Leasehold { tokens, .. } => Some(tokens.to_string()),
-        Holder::Foreign => None,
-    });
-    let tokens: Vec<_> = tokens.collect();
+    let tokens: Vec<_> = held.iter().filter_map(|held| held.holder.tokens()).map(|tokens| tokens.to_string()).collect();
     let given = token.map_or_else(String::new, |token| format!(" {token}"));
     let now = match (held, tokens.as_slice()) {
         _ if token.is_some_and(|token| held.iter().any(|held| spans(held, token))) => format!(
@@ -273,7 +249,8 @@ mod tests {
     fn only_the_store_can_say_that_nothing_is_left_of_a_lease_that_nodes_do_not_show() {
         let mut entry = entry(7, 9);
         assert!(may_remain(None) && !may_remain(Some(&entry)));
-        entry.votes = Some(Votes { held: Vec::new(), not_held: Vec::new(), unreachable: Vec::new() });
+        let none = Vec::new;
+        entry.votes = Some(Votes { held: none(), not_held: none(), abstaining: none(), unreachable: none() });
         assert!(may_remain(Some(&entry)));
     }
 

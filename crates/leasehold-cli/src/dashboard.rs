@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use leasehold::{BackendConfig, Client, connect_to, redlock};
 use leasehold_dashboard::Dashboard;
-use serde::Serialize;
+use serde_json::json;
 use tokio::runtime;
 
 use crate::args::DashboardArgs;
@@ -65,14 +65,8 @@ fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-/// Where the page is, for scripts.
-#[derive(Debug, Serialize)]
-struct Announcement {
-    url: String,
-}
-
 fn announce(args: &DashboardArgs, listener: &TcpListener) -> Result<Exit, Failure> {
     let address = listener.local_addr().map_err(|error| Failure::system("cannot serve the page", error))?;
     let url = format!("http://{address}/");
-    print(&if args.json { json(&Announcement { url })? } else { format!("the page is at {url}   Ctrl-C ends this") })
+    print(&if args.json { json(&json!({ "url": url }))? } else { format!("the page is at {url}   Ctrl-C ends this") })
 }

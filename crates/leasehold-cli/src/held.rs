@@ -1,8 +1,10 @@
 //! `LEASEHOLD_HELD`: which locks the ancestors of this process held when it was started.
 
 use leasehold::inspect::Entry;
-use leasehold::{FencingToken, Holder, LockName};
+use leasehold::{FencingToken, LockName};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::holders::spans;
 
 /// The environment variable: `NAME@TOKEN` for each lock, the name percent-encoded, with `:` between them.
 pub(crate) const HELD: &str = "LEASEHOLD_HELD";
@@ -36,12 +38,9 @@ impl Held {
     /// Whether an ancestor holds the lock of this name that a store shows: waiting for it could deadlock.
     pub(crate) fn includes(&self, name: &LockName, shown: &Entry) -> bool {
         let start = format!("{}@", encoded(name));
-        let mut tokens = self.0.iter().filter_map(|entry| entry.strip_prefix(&start)?.parse::<u64>().ok());
-        let spans = |token, holder: &Holder| match holder {
-            Holder::Leasehold { tokens, .. } => (tokens.low().get()..=tokens.high().get()).contains(&token),
-            Holder::Foreign => false,
-        };
-        tokens.any(|token| shown.holders.iter().any(|held| spans(token, &held.holder)))
+        let mut tokens =
+            self.0.iter().filter_map(|entry| FencingToken::new(entry.strip_prefix(&start)?.parse().ok()?).ok());
+        tokens.any(|token| shown.holders.iter().any(|held| spans(held, token)))
     }
 
     /// The value for a child that also holds this lock.
@@ -58,6 +57,7 @@ fn encoded(name: &LockName) -> String {
 
 #[cfg(test)]
 mod tests {
+    use leasehold::Holder;
     use leasehold::backend::TokenRange;
     use leasehold::inspect::Note;
 

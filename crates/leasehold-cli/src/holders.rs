@@ -1,8 +1,8 @@
 //! Holders, for display: what they are called, and whether their processes are still there.
 
-use leasehold::Holder;
-use leasehold::inspect::Entry;
 pub(crate) use leasehold::inspect::is_gone;
+use leasehold::inspect::{Entry, Held, Note};
+use leasehold::{FencingToken, Holder};
 
 /// A holder for display.
 pub(crate) fn name_of(holder: Option<&Holder>) -> String {
@@ -27,7 +27,45 @@ pub(crate) fn names_of(entry: &Entry) -> String {
 /// answer was lost.
 pub(crate) fn is_own(entry: &Entry) -> bool {
     let Holder::Leasehold { note, .. } = &entry.holder else { return false };
-    let is_here =
-        || leasehold::inspect::note("").is_ok_and(|here| (here.host(), here.pid()) == (note.host(), note.pid()));
-    entry.leases == 1 && is_here()
+    entry.leases == 1 && is_of_this_process(note)
+}
+
+/// The place of this process in the queue, as the end of a sentence; empty if the store does not show it there.
+pub(crate) fn own_place(entry: &Entry) -> String {
+    match entry.queue.iter().position(|waiter| waiter.note.as_ref().is_some_and(is_of_this_process)) {
+        Some(0) => ", next in line".to_owned(),
+        Some(before) => format!(", place {} in line", before + 1),
+        None if entry.lists_all_waiters() => String::new(),
+        None => format!(", behind more than {} in line", entry.queue.len()),
+    }
+}
+
+/// Whether this token is one of a lease's.
+pub(crate) fn spans(held: &Held, token: FencingToken) -> bool {
+    held.holder.tokens().is_some_and(|tokens| tokens.contains(token))
+}
+
+fn is_of_this_process(note: &Note) -> bool {
+    leasehold::inspect::note("").is_ok_and(|here| (here.host(), here.pid()) == (note.host(), note.pid()))
+}
+
+#[cfg(test)]
+mod tests {
+    use leasehold::inspect::{Mode, Waiter, note};
+
+    use super::*;
+
+    #[test]
+    fn a_process_finds_its_place_in_the_queue() {
+        let waiter = |note| Waiter { note: Some(note), mode: Mode::Exclusive, age: None };
+        let (own, other) = (waiter(note("mine").unwrap()), waiter(Note::from_wire("1@elsewhere mine")));
+        let place = |waiters, queue: &[&Waiter]| {
+            let queue = queue.iter().copied().cloned().collect();
+            own_place(&Entry { queue, ..Entry::exclusive("a".parse().unwrap(), Holder::Foreign, None, waiters) })
+        };
+        assert_eq!(place(2, &[&own, &other]), ", next in line");
+        assert_eq!(place(3, &[&other, &other, &own]), ", place 3 in line");
+        assert_eq!((place(0, &[]), place(1, &[&other])), (String::new(), String::new()), "it is not in the queue");
+        assert_eq!(place(9, &[&other, &other]), ", behind more than 2 in line");
+    }
 }

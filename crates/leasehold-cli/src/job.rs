@@ -42,7 +42,7 @@ impl Job {
         if self.slot.is_none() && self.at_least.is_none() {
             return None;
         }
-        // A job of the library does not wait unless it is told for how long.
+        // A job of the library does not wait unless a time is set.
         let wait = options.wait.unwrap_or(Duration::MAX);
         let job = client.job(name).options(options).wait(wait);
         let job = self.slot.into_iter().fold(job, leasehold::blocking::Job::slot);

@@ -43,7 +43,7 @@ fn before(locks: &Locks, in_use: Option<Limit>, args: &LimitArgs) -> Result<Opti
     match locks.semaphore(&args.name, known).limit() {
         // If the store knows none, it answers with ours.
         Ok(limit) => Ok(Some(limit).filter(|limit| in_use.is_some() || *limit != known.get())),
-        // Ours is not among those that were replaced; or the name is used as a lock, which is told when the limit is set.
+        // Ours is not among those that were replaced; or the name is used as a lock, which is reported when the limit is set.
         Err(LimitError::Backend(error)) if error.kind() == ErrorKind::OtherKind => {
             Ok(error.used_as().and_then(Mode::limit).map(Limit::get))
         }

@@ -28,8 +28,8 @@ pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
     if args.watch {
         return live::watch(args);
     }
-    let mut poller = Poller::begin(args.store.url.as_deref(), &args.pattern)?;
-    let entries = sorted(poller.first()?.entries, args.sort);
+    let poller = Poller::begin(args.store.url.as_deref(), &args.pattern)?;
+    let entries = sorted(poller.first()?.entries(), args.sort);
     match (args.json, entries.is_empty()) {
         (true, _) => print(&shown_as_json(&entries)?),
         (false, true) => print(&nothing_held(args)),

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use leasehold::backend::{Ability, BlockingBackend, EntriesEnd, Limit};
 use leasehold::blocking::{self, AnyLock, Builder, Client, Semaphore};
-use leasehold::inspect::{Entry, Mode, Note, Query, Revoked, note};
+use leasehold::inspect::blocking::{list_all, next_changes};
+use leasehold::inspect::watch::Change;
+use leasehold::inspect::{Entry, Listing, Mode, Query, Revoked, Watch, note};
 use leasehold::kit::{Begun, JobError, SkipReason, Skipped};
 use leasehold::redlock::{Purpose, RedlockConfig};
 use leasehold::{AcquireError, BackendConfig, BackendError, FencingToken, Holder, LockName};
@@ -13,10 +15,9 @@ use leasehold::{AcquireError, BackendConfig, BackendError, FencingToken, Holder,
 use crate::durations::{rough, whole_seconds};
 use crate::exit::{Exit, Failure};
 use crate::hold::Hold;
-use crate::holders::{is_gone, is_own, name_of, names_of};
+use crate::holders::{is_gone, is_own, name_of, names_of, own_place, spans};
 use crate::lock_request::{LockRequest, Patience};
 use crate::log::Log;
-use crate::place::Place;
 use crate::quorum::{Quorum, failure};
 use crate::store::Store;
 
@@ -102,12 +103,8 @@ impl Locks {
     /// Whether the store no longer shows this token; `None` if it does not answer.
     pub(crate) fn is_over(&self, name: &LockName, token: FencingToken) -> Option<bool> {
         let Some(entry) = self.holder(name).ok()? else { return Some(true) };
-        let shown = entry.holders.iter().any(|held| match held.holder {
-            Holder::Leasehold { tokens, .. } => tokens.contains(token),
-            Holder::Foreign => false,
-        });
-        let complete = usize::try_from(entry.leases).is_ok_and(|leases| leases <= entry.holders.len());
-        (shown || complete).then_some(!shown)
+        let shown = entry.holders.iter().any(|held| spans(held, token));
+        (shown || entry.lists_all_leases()).then_some(!shown)
     }
 
     /// Acquires a lock, or begins a run of a job. Blocks for as long as the request says.
@@ -145,11 +142,6 @@ impl Locks {
         Ok(self.inspect()?.revoke(name, token, &by, LOOK_WITHIN)?)
     }
 
-    /// The note of the client that ended the lease whose highest token this is, if one did.
-    pub(crate) fn revoked_by(&self, name: &LockName, highest: FencingToken) -> Result<Option<Note>, Failure> {
-        Ok(self.inspect()?.revoked_by(name, highest, LOOK_WITHIN)?)
-    }
-
     /// The lock of a request. The client tells locks and semaphores of one name apart.
     fn lock(&self, request: &LockRequest) -> AnyLock {
         match request.mode {
@@ -170,10 +162,10 @@ impl Locks {
     }
 
     /// The obstacle to a grant, for a waiting user.
-    pub(crate) fn obstacle(&self, name: &LockName, place: &Place) -> Option<String> {
+    pub(crate) fn obstacle(&self, name: &LockName) -> Option<String> {
         let held = |entry: Entry| match is_own(&entry) {
             true => "granted to this process, but not confirmed yet".to_owned(),
-            false => format!("held by {}{}", names_of(&entry), place.told(entry.waiters)),
+            false => format!("held by {}{}", names_of(&entry), own_place(&entry)),
         };
         let silence = self.quorum.as_ref().and_then(Quorum::obstacle);
         silence.or_else(|| self.holder(name).ok().flatten().map(held))
@@ -185,20 +177,17 @@ impl Locks {
     }
 
     /// The held locks that match a glob, all of them.
-    pub(crate) fn list(&self, pattern: &str) -> Result<Vec<Entry>, Failure> {
+    pub(crate) fn list(&self, pattern: &str) -> Result<Listing, Failure> {
         if let Some(quorum) = &self.quorum {
             // Other nodes may count by now.
             quorum.pass(Purpose::Look)?;
         }
-        let inspect = self.inspect()?;
-        let mut query = Query::matching(pattern);
-        let mut entries = Vec::new();
-        loop {
-            let page = inspect.list(&query, LOOK_WITHIN)?;
-            entries.extend(page.entries);
-            let Some(next) = page.next else { return Ok(entries) };
-            query = query.after(next);
-        }
+        Ok(list_all(self.inspect()?, Query::matching(pattern), LOOK_WITHIN)?)
+    }
+
+    /// What has happened between the last listing of a watch and this one.
+    pub(crate) fn changes(&self, watch: &mut Watch, listing: Listing) -> Result<Vec<Change>, Failure> {
+        Ok(next_changes(self.inspect()?, watch, listing, LOOK_WITHIN))
     }
 
     /// Ends all waits and holds, and releases them at the store.

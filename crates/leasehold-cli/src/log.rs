@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use humantime::format_rfc3339_millis;
 use leasehold::observe::{Event, Level, Observer};
 use leasehold::{FencingToken, Invalid, LockName};
-use serde::Serialize;
+use serde_json::json;
 
 use crate::visible::{line_of_json, visible};
 
@@ -77,18 +77,6 @@ pub(crate) struct Entry<'a> {
 /// The event of a lease that was lost.
 pub(crate) const LOST: &str = "lost";
 
-/// A line of JSON.
-#[derive(Debug, Serialize)]
-struct Line<'a> {
-    outcome: &'static str,
-    time: String,
-    level: &'static str,
-    event: &'static str,
-    name: Option<&'a str>,
-    token: Option<u64>,
-    message: String,
-}
-
 impl Log {
     /// `None` if nothing is to be logged.
     pub(crate) fn new(level: LogLevel, form: Form) -> Option<Arc<Self>> {
@@ -130,16 +118,14 @@ impl Log {
         let (time, level) = (format_rfc3339_millis(SystemTime::now()), name_of(level));
         match self.form {
             Form::Text => Some(format!("leasehold: {time} {level}: {}", visible(&message))),
-            Form::Json => line_of_json(&Line {
-                outcome: "log",
-                time: time.to_string(),
-                level,
-                event,
-                name: name.map(LockName::as_str),
-                token: token.map(FencingToken::get),
-                message,
-            })
-            .ok(),
+            Form::Json => {
+                let (name, token) = (name.map(LockName::as_str), token.map(FencingToken::get));
+                let line = json!({
+                    "outcome": "log", "time": time.to_string(), "level": level, "event": event, "name": name, "token": token,
+                    "message": message,
+                });
+                line_of_json(&line).ok()
+            }
         }
     }
 }

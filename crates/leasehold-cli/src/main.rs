@@ -1,8 +1,8 @@
 //! The `leasehold` command: distributed locks for shell scripts and interactive use.
 //!
-//! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
+//! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `listing`
 //! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `setup` (the SQL of tables), `redis` (one server), `redlock` (a quorum's nodes), `base` (the tokens of ZooKeeper and etcd) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
-//! that is held, of any kind) · `holders` (what they are called) · `job` (what a run leaves behind) · `past` (how long runs held each lock) · `log` (what happens to them) · `screen`, `table`, `visible`, `report` (how it is shown).
+//! that is held, of any kind) · `holders` (what they are called) · `job` (what a run leaves behind) · `log` (what happens to them) · `screen`, `table`, `visible`, `report` (how it is shown).
 
 mod args;
 mod base;
@@ -22,7 +22,6 @@ mod lock_request;
 mod locks;
 mod log;
 mod man;
-mod place;
 mod poller;
 mod quorum;
 mod redis;

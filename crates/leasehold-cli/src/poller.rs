@@ -3,35 +3,14 @@
 use std::io::stdout;
 use std::time::Duration;
 
-use leasehold::clock::{Clock, HostClock, Moment};
-use leasehold::inspect::{Entry, Note};
-use leasehold::{FencingToken, LockName};
+use leasehold::inspect::watch::Change;
+use leasehold::inspect::{Listing, Watch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
-use crate::report::say_warning;
+use crate::report::{Next, say_warning};
 use crate::store::Store;
-
-/// The locks of a store at one moment.
-#[derive(Debug)]
-pub(crate) struct Snapshot {
-    /// When the store was asked.
-    pub(crate) asked: Moment,
-    /// When it had answered.
-    pub(crate) at: Moment,
-    /// By name; each lock once.
-    pub(crate) entries: Vec<Entry>,
-}
-
-/// The next step after a pause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Poll again.
-    Again,
-    /// Nobody reads what is printed.
-    End,
-}
 
 /// Polls some locks of a store, even if it was away meanwhile.
 pub(crate) struct Poller {
@@ -44,18 +23,8 @@ pub(crate) struct Poller {
 impl Poller {
     /// Connects to the store of this URL.
     pub(crate) fn begin(url: Option<&str>, pattern: &str) -> Result<Self, Failure> {
-        Self::of(&Store::choose(url)?, pattern)
-    }
-
-    /// Connects to a store.
-    pub(crate) fn of(store: &Store, pattern: &str) -> Result<Self, Failure> {
-        let locks = Locks::connect_to_look(store)?;
+        let locks = Locks::connect_to_look(&Store::choose(url)?)?;
         Ok(Self { locks, pattern: pattern.to_owned(), away: None })
-    }
-
-    /// The note of the client that broke the lease whose highest token this is, if one did.
-    pub(crate) fn broken_by(&self, name: &LockName, token: FencingToken) -> Result<Option<Note>, Failure> {
-        self.locks.revoked_by(name, token)
     }
 
     /// Shown in place of the remaining time of a lease that has none.
@@ -64,22 +33,29 @@ impl Poller {
     }
 
     /// Polls once. A store that does not answer is an error.
-    pub(crate) fn first(&mut self) -> Result<Snapshot, Failure> {
-        let asked = HostClock.now();
-        let mut entries = self.locks.list(&self.pattern)?;
-        entries.sort_by(|a, b| a.name.cmp(&b.name));
-        entries.dedup_by(|a, b| a.name == b.name);
-        Ok(Snapshot { asked, at: HostClock.now(), entries })
+    pub(crate) fn first(&self) -> Result<Listing, Failure> {
+        self.locks.list(&self.pattern)
+    }
+
+    /// Polls again, and returns what has happened since; nothing while the store is unreachable.
+    pub(crate) fn changes(&mut self, watch: &mut Watch) -> Result<Vec<Change>, Failure> {
+        match self.again()? {
+            Some(listing) => self.locks.changes(watch, listing),
+            None => {
+                watch.miss();
+                Ok(Vec::new())
+            }
+        }
     }
 
     /// Polls again; `None` while the store is unreachable. It warns of that once.
-    pub(crate) fn again(&mut self) -> Result<Option<Snapshot>, Failure> {
+    pub(crate) fn again(&mut self) -> Result<Option<Listing>, Failure> {
         match self.first() {
-            Ok(look) => {
+            Ok(listing) => {
                 if self.away.take().is_some() {
                     say_warning("the store is reachable again");
                 }
-                Ok(Some(look))
+                Ok(Some(listing))
             }
             Err(failure) if failure.exit == Exit::Unavailable => {
                 if self.away.replace(failure.message.clone()).is_none() {

@@ -49,7 +49,7 @@ pub(crate) fn run(Redis::Init { url, json: as_json }: &Redis) -> Result<Exit, Fa
     print(&json(&json!({ "dwell_ms": declared.dwell.map(millis), "max_ttl_ms": millis(declared.max_ttl) }))?)
 }
 
-/// The Redis of a URL. Other stores need not be told that they are new, or have a command of their own.
+/// The Redis of a URL. Other stores need no declaration that they are new, or have a command of their own.
 fn redis(url: &str) -> Result<Box<RedisConfig>, Failure> {
     let message = match BackendConfig::from_url(url) {
         Ok(BackendConfig::Redis(config)) => return Ok(config),

@@ -198,15 +198,24 @@ impl Voice {
 
 /// Prints a result on standard output. What others have named in it is [`visible`], or in JSON.
 pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
-    written(writeln!(io::stdout().lock(), "{}", unhidden(text)))
+    written(writeln!(io::stdout().lock(), "{}", unhidden(text))).map(|_| Exit::Done)
 }
 
-/// The exit code after writing a result.
-pub(crate) fn written(result: io::Result<()>) -> Result<Exit, Failure> {
+/// The next step after a result was written, or after a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Continue.
+    Again,
+    /// Nobody reads what is printed.
+    End,
+}
+
+/// The next step after writing a result.
+pub(crate) fn written(result: io::Result<()>) -> Result<Next, Failure> {
     match result {
-        Ok(()) => Ok(Exit::Done),
+        Ok(()) => Ok(Next::Again),
         // The reader has seen enough.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Next::End),
         Err(error) => Err(Failure::unprinted(&error)),
     }
 }

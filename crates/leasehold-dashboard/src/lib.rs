@@ -50,16 +50,13 @@
 //! One task reads the store for all pages, [`every`](Dashboard::every) so often, and only while a page is open and visible. At
 //! most 32 pages may be open.
 //!
-//! Reading order: `reader` (looks at the store while a page is open) · `source` (what it reads: `listing`, and the `nodes` of a quorum) · `snapshot`
-//! (what a page is told) · `pages` (how) · `server` (the page and its events) · `guard` (which requests are answered) · `connections`
+//! Reading order: `reader` (looks at the store while a page is open) · `source` (what it reads: the locks, and the nodes of a quorum) · `snapshot`
+//! (the contents of a page) · `pages` (how they are published) · `server` (the page and its events) · `guard` (which requests are answered) · `connections`
 //! (of a port of its own) · `html` and `page/` (what runs in the browser).
 
 mod connections;
 mod guard;
 mod html;
-mod listing;
-#[cfg(feature = "redlock")]
-mod nodes;
 mod pages;
 mod reader;
 mod server;
@@ -145,7 +142,7 @@ impl Dashboard {
     /// deployment are then left out when locks are listed.
     #[cfg(feature = "redlock")]
     pub fn quorum(mut self, quorum: Arc<Quorum>) -> Self {
-        self.source.nodes = Some(nodes::Nodes(quorum));
+        self.source.quorum = Some(quorum);
         self
     }
 
@@ -160,7 +157,8 @@ impl Dashboard {
         self.source.list().await.map(drop)
     }
 
-    /// The page as a router: at its root, or wherever it is nested (such as at `/locks`, without a slash at the end of its address).
+    /// The page as a router: at its root, or where it is nested. Nest it with [`Router::nest_service`]: at `/locks`, it then answers at `/locks` and at
+    /// `/locks/`. With [`Router::nest`], axum has no route for `/locks/`.
     ///
     /// An open page is a response without end. So a server that shuts down gracefully waits for it: drop the server instead.
     ///

@@ -1,4 +1,4 @@
-//! What pages are told, and the reader that tells them.
+//! Publishes texts to the open pages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Pages {
         (Self { told: Arc::clone(&told), opened: tell }, Feed { told, opened })
     }
 
-    /// What one more page is told: what there is now and then what is new; `None` if too many are open.
+    /// The texts for one more page: the present one and then each new one; `None` if too many are open.
     pub(crate) fn open(&self) -> Option<watch::Receiver<Arc<str>>> {
         if self.told.receiver_count() >= PAGES_MAX {
             return None;
@@ -48,7 +48,7 @@ impl Feed {
         self.told.receiver_count() > 0
     }
 
-    /// Waits for a page, which will not see what was told before; `false` if there will be none.
+    /// Waits for a page, which will not see earlier texts; `false` if there will be none.
     pub(crate) async fn await_reader(&mut self) -> bool {
         self.told.send_replace(Arc::default());
         self.opened.recv().await.is_some()

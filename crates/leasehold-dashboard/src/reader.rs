@@ -8,7 +8,6 @@ use leasehold::BackendError;
 use leasehold::clock::{Clock, HostClock};
 use leasehold::inspect::Watch;
 use leasehold::inspect::watch::Change;
-use leasehold::kit::Slot;
 
 use crate::pages::Feed;
 use crate::snapshot::{Event, Snapshot, locks, millis};
@@ -21,7 +20,7 @@ const HISTORY_MAX: usize = 200;
 
 type Hear = dyn Fn(Option<&str>) + Send + Sync;
 
-/// Who is told when the store cannot be read any more, and when it can.
+/// The callback for when the store cannot be read any more, and when it can.
 pub(crate) struct OnTrouble {
     hear: Box<Hear>,
     is_away: bool,
@@ -99,30 +98,13 @@ impl Reader {
 
     /// Looks, and says what has happened since the last look.
     async fn look(&mut self) -> Result<Vec<Change>, BackendError> {
-        let listing = match (self.source.list().await, &mut self.watch) {
-            (Ok(listing), _) => listing,
-            (Err(error), watch) => {
-                watch.iter_mut().for_each(Watch::miss);
-                return Err(error);
+        match &mut self.watch {
+            Some(watch) => self.source.changes(watch).await,
+            None => {
+                self.watch = Some(Watch::new(self.source.list().await?));
+                Ok(Vec::new())
             }
-        };
-        let Some(watch) = &mut self.watch else {
-            self.watch = Some(Watch::new(listing));
-            return Ok(Vec::new());
-        };
-        let mut changes = watch.next(listing, |lock| Slot::marked_by(lock).is_some());
-        // A store that stops answering is asked no more: there may be thousands of leases that ended.
-        let mut answers = true;
-        for change in &mut changes {
-            let revoked_by = match change.ended() {
-                _ if !answers => Err(()),
-                Some(token) => self.source.revoked_by(&change.name, token).await.map_err(drop),
-                None => Ok(None),
-            };
-            answers = revoked_by.is_ok();
-            change.settle(revoked_by);
         }
-        Ok(changes)
     }
 
     fn keep(&mut self, changes: Vec<Change>) {
@@ -140,10 +122,9 @@ impl Reader {
         let last = self.watch.as_ref().map(Watch::last);
         let entries = last.map(|last| last.entries()).unwrap_or_default();
         #[cfg(feature = "redlock")]
-        let (quorum, missed) = match &self.source.nodes {
-            Some(nodes) => {
-                nodes.report().await.map_or_else(|error| (None, Some(error.to_string())), |report| (Some(report), None))
-            }
+        let (quorum, missed) = match self.source.nodes().await {
+            Some(Ok(report)) => (Some(report), None),
+            Some(Err(error)) => (None, Some(error.to_string())),
             None => (None, None),
         };
         #[cfg(feature = "redlock")]

@@ -38,7 +38,7 @@ async fn events(State(pages): State<Pages>) -> Response {
     }
 }
 
-/// Each text that is told. A page that is slow misses some.
+/// Each text that is published. A slow page misses some.
 fn told(page: watch::Receiver<Arc<str>>) -> impl Stream<Item = Result<Event, Infallible>> {
     unfold(page, |mut page| async {
         loop {

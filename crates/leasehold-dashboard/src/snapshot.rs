@@ -1,4 +1,4 @@
-//! What a page is told.
+//! The contents of a page.
 
 use std::cmp::Reverse;
 use std::time::{Duration, SystemTime};
@@ -9,7 +9,7 @@ use leasehold::inspect::{Entry, is_gone, watch};
 use leasehold::kit::Slot;
 use serde::{Serialize, Serializer};
 
-/// How many locks a page is told of at most. Chosen: more than a person reads, and a page still draws them in a moment.
+/// How many locks a page shows at most. Chosen: more than a person reads, and a page still draws them in a moment.
 const LOCKS_MAX: usize = 2000;
 
 /// All that a page shows.
@@ -76,9 +76,7 @@ pub(crate) fn locks(entries: &[Entry]) -> Vec<Lock<'_>> {
 }
 
 fn lock(entry: &Entry) -> Lock<'_> {
-    let gone = entry.holders.iter().filter_map(|held| match held.holder {
-        Holder::Leasehold { tokens, .. } if is_gone(&held.holder) == Some(true) => Some(tokens.high().get()),
-        Holder::Leasehold { .. } | Holder::Foreign => None,
-    });
-    Lock { entry, gone: gone.collect(), marks: Slot::marked_by(entry).map(|slot| slot.to_string()) }
+    let gone = entry.holders.iter().map(|held| &held.holder).filter(|holder| is_gone(holder) == Some(true));
+    let gone = gone.filter_map(Holder::tokens).map(|tokens| tokens.high().get()).collect();
+    Lock { entry, gone, marks: Slot::marked_by(entry).map(|slot| slot.to_string()) }
 }

@@ -1,11 +1,18 @@
 //! Where the locks are read.
 
-use leasehold::backend::EntriesEnd;
-use leasehold::clock::{Clock, HostClock};
-use leasehold::inspect::{Listing, Note};
-use leasehold::{BackendError, Client, FencingToken, LockName};
+#[cfg(feature = "redlock")]
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::listing::{WITHIN, list};
+use leasehold::backend::{Ability, AsyncBackend, EntriesEnd};
+use leasehold::inspect::watch::Change;
+use leasehold::inspect::{Listing, Query, Watch, list_all, next_changes};
+#[cfg(feature = "redlock")]
+use leasehold::redlock::{Purpose, Report, nonblocking::Quorum};
+use leasehold::{BackendError, Client};
+
+/// How long a store may take for each request.
+const WITHIN: Duration = Duration::from_secs(1);
 
 /// The locks of one store that match a glob.
 #[derive(Debug)]
@@ -13,7 +20,7 @@ pub(crate) struct Source {
     client: Client,
     pub(crate) pattern: String,
     #[cfg(feature = "redlock")]
-    pub(crate) nodes: Option<crate::nodes::Nodes>,
+    pub(crate) quorum: Option<Arc<Quorum>>,
 }
 
 impl Source {
@@ -22,27 +29,30 @@ impl Source {
             client,
             pattern: "*".to_owned(),
             #[cfg(feature = "redlock")]
-            nodes: None,
+            quorum: None,
         }
+    }
+
+    fn store(&self) -> Result<&dyn AsyncBackend, BackendError> {
+        self.client.inspect().ok_or_else(|| self.client.capabilities().unable(Ability::Inspect))
     }
 
     /// All locks that match.
     pub(crate) async fn list(&self) -> Result<Listing, BackendError> {
-        let asked = HostClock.now();
-        let entries = list(&self.client, &self.pattern).await?;
-        Ok(Listing::new(asked, HostClock.now(), entries))
+        list_all(self.store()?, Query::matching(&self.pattern), WITHIN).await
     }
 
-    /// Who ended the lease whose highest token this is, if somebody did.
-    pub(crate) async fn revoked_by(
-        &self,
-        name: &LockName,
-        highest: FencingToken,
-    ) -> Result<Option<Note>, BackendError> {
-        match self.client.inspect() {
-            Some(store) => store.revoked_by(name, highest, WITHIN).await,
-            None => Ok(None),
-        }
+    /// Lists the locks again, and says what has happened since the last listing of this watch.
+    pub(crate) async fn changes(&self, watch: &mut Watch) -> Result<Vec<Change>, BackendError> {
+        let listing = self.list().await.inspect_err(|_| watch.miss())?;
+        Ok(next_changes(self.store()?, watch, listing, WITHIN).await)
+    }
+
+    /// Whether the nodes of a quorum vote; `None` for another store. The quorum then also knows which of them count when its locks are
+    /// listed. Nothing is written to them.
+    #[cfg(feature = "redlock")]
+    pub(crate) async fn nodes(&self) -> Option<Result<Report, BackendError>> {
+        Some(self.quorum.as_ref()?.pass(Purpose::Look, WITHIN).await)
     }
 
     /// What is shown in place of the remaining time of a lease that has none.

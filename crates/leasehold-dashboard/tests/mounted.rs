@@ -37,7 +37,7 @@ fn status(address: SocketAddr, path: &str, head: &str) -> String {
     line.split(' ').nth(1).unwrap().to_owned()
 }
 
-/// What an open page is told next that contains this.
+/// The next text of an open page that contains this.
 fn told(page: &mut impl BufRead, what: &str) -> serde_json::Value {
     wait_for(what, || {
         let mut line = String::new();
@@ -50,11 +50,14 @@ fn told(page: &mut impl BufRead, what: &str) -> serde_json::Value {
 #[test]
 fn a_page_that_is_nested_in_a_service_is_told_what_its_client_holds() {
     let runtime = Runtime::new().unwrap();
-    let (address, locks) = served(&runtime, |page| Router::new().nest("/locks", page.router()));
+    let (address, locks) = served(&runtime, |page| Router::new().nest_service("/locks", page.router()));
     let host = format!("Host: {address}\r\n");
-    let mut page = String::new();
-    send(address, "/locks", &host).read_to_string(&mut page).unwrap();
-    assert!(page.contains("<title>leasehold</title>"), "{page}");
+    for path in ["/locks", "/locks/"] {
+        let mut page = String::new();
+        send(address, path, &host).read_to_string(&mut page).unwrap();
+        assert!(page.starts_with("HTTP/1.1 200") && page.contains("<title>leasehold</title>"), "{path}: {page}");
+    }
+    assert_eq!(status(address, "/locks/other", &host), "404");
     let mut events = send(address, "/locks/events", &host);
     let first = told(&mut events, "the shop");
     assert_eq!((&first["held"], &first["trouble"]), (&0.into(), &serde_json::Value::Null));
@@ -100,7 +103,7 @@ fn pages_are_bounded() {
     wait_for("room for a page", || (status(address, "/events", host) == "200").then_some(()));
 }
 
-/// A store that cannot be read is shown on the page, and told once; when it can be read again, so is that.
+/// A store that cannot be read is shown on the page, and reported once; when it can be read again, so is that.
 #[test]
 fn a_store_that_is_away_is_told_to_the_page_and_to_the_service() {
     use leasehold::memory::faults::{Fault, Faults, Faulty};

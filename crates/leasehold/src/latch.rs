@@ -25,10 +25,10 @@
 //! # When not to use it
 //!
 //! - To let one process at a time do something: that is a [`Mutex`](crate::Mutex).
-//! - To find out who is alive. A process that dies before it arrives is missed by nobody but those who wait, so give each wait a
+//! - To find out who is alive. A process that dies before it arrives is missed by nobody but the waiters, so give each wait a
 //!   limit ([`Latch::wait_for`](crate::Latch::wait_for)) and say in the error how many are missing.
 //! - To hand out work or results. A latch only counts; use a queue or a database.
-//! - For phases that follow each other quickly. A reset is one step of one coordinator; those who arrive for the next phase must
+//! - For phases that follow each other quickly. A reset is one step of one coordinator; arrivals for the next phase must
 //!   not begin before it. A name for each phase, such as `phase-7`, needs no reset.
 
 pub use lock_core::latch::{ArrivalId, Count, Generation, LatchError, LatchState};

@@ -180,7 +180,7 @@ impl Reference {
             ) => {
                 // Places that were given up may count, but not before the first one.
                 let is_near = (*place..=place + GIVEN_UP).contains(position) && (*position == 1) == (*place == 1);
-                // A waiter that cannot be notified yet is told of a shorter time, so that it asks again sooner.
+                // A waiter that cannot be notified yet is answered with a shorter time, so that it asks again sooner.
                 let is_sooner = self.timing == Timing::Concurrent && valid_for < place_for;
                 let same_validity =
                     valid_for == place_for || is_sooner || self.is_cut_by_session(*valid_for, *place_for);

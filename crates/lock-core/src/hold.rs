@@ -11,7 +11,7 @@ use crate::{BackendError, FencingToken, Lease, LockName, Moment, Note};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossReason {
-    /// Its validity ended before the store confirmed a renewal; with the last error, if there was one. Observers are told the same of a
+    /// Its validity ended before the store confirmed a renewal; with the last error, if there was one. Observers are notified of the same about a
     /// leader that stepped down before that.
     Expired(Option<BackendError>),
     /// An operator ended the lease, as `leasehold break` does.
@@ -20,7 +20,7 @@ pub enum LossReason {
         by: Note,
     },
     /// The store says that the lease no longer exists, although it should have lasted longer: the store lost it, or somebody else has the
-    /// lock now, or an operator ended it and the answer that told so did not say who.
+    /// lock now, or an operator ended it and the answer did not say who.
     NotHeld,
     /// It lasted for as long as `max_hold` allows.
     MaxHold,

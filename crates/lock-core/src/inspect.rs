@@ -44,27 +44,40 @@ impl Entry {
         let queue = vec![Waiter { note: None, mode: Mode::Exclusive, age: None }; shown];
         Self { name, holder, remaining, leases: 1, holders: vec![held], waiters, queue, votes: None }
     }
+
+    /// Whether [`holders`](Self::holders) has every lease that holds the lock.
+    pub fn lists_all_leases(&self) -> bool {
+        usize::try_from(self.leases).is_ok_and(|leases| leases <= self.holders.len())
+    }
+
+    /// Whether [`queue`](Self::queue) has every waiter.
+    pub fn lists_all_waiters(&self) -> bool {
+        usize::try_from(self.waiters).is_ok_and(|waiters| waiters <= self.queue.len())
+    }
 }
 
 /// The nodes of a quorum by their votes on a lease, each named by its address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Votes {
-    /// The nodes that have the lease: a majority, or as many as may be one together with those that did not answer.
+    /// The nodes that have the lease: a majority, or as many as may be one together with those that abstain or did not answer.
     pub held: Vec<String>,
     /// The nodes that do not have it.
     pub not_held: Vec<String>,
+    /// The nodes that do not have it and abstain: they may have forgotten it.
+    pub abstaining: Vec<String>,
     /// The nodes that did not answer, or do not count.
     pub unreachable: Vec<String>,
 }
 
 impl fmt::Display for Votes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { held, not_held, unreachable } = self;
-        let all = held.len() + not_held.len() + unreachable.len();
+        let Self { held, not_held, abstaining, unreachable } = self;
+        let others = [(not_held, "not held"), (abstaining, "may have forgotten it"), (unreachable, "unreachable")];
+        let all = held.len() + others.iter().map(|(nodes, _)| nodes.len()).sum::<usize>();
         let doubt = if 2 * held.len() > all { "" } else { "possibly held, " };
         write!(f, "{doubt}{} of {all}: {}", held.len(), held.join(", "))?;
-        let others = not_held.iter().map(|node| format!("{node}: not held"));
-        let others: Vec<_> = others.chain(unreachable.iter().map(|node| format!("{node}: unreachable"))).collect();
+        let others = others.iter().flat_map(|(nodes, why)| nodes.iter().map(move |node| format!("{node}: {why}")));
+        let others: Vec<_> = others.collect();
         if others.is_empty() { Ok(()) } else { write!(f, " ({})", others.join(", ")) }
     }
 }
@@ -198,10 +211,16 @@ mod tests {
     #[test]
     fn votes_name_the_nodes() {
         let nodes = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-        let mut votes = Votes { held: nodes(&["a", "b"]), not_held: Vec::new(), unreachable: Vec::new() };
+        let none = Vec::new;
+        let mut votes = Votes { held: nodes(&["a", "b"]), not_held: none(), abstaining: none(), unreachable: none() };
         assert_eq!(votes.to_string(), "2 of 2: a, b");
         (votes.not_held, votes.unreachable) = (nodes(&["c"]), nodes(&["d"]));
         assert_eq!(votes.to_string(), "possibly held, 2 of 4: a, b (c: not held, d: unreachable)");
+        votes.abstaining = nodes(&["e"]);
+        assert_eq!(
+            votes.to_string(),
+            "possibly held, 2 of 5: a, b (c: not held, e: may have forgotten it, d: unreachable)"
+        );
     }
 
     #[test]

@@ -161,7 +161,7 @@ impl Keeper {
         self.fresh.first().map(|(lasts, _)| *lasts)
     }
 
-    /// A lease that has lasted for half a second: its holder should be told at once if it is revoked. Each is returned once. Call again
+    /// A lease that has lasted for half a second: its holder should be notified at once if it is revoked. Each is returned once. Call again
     /// until it is `None`.
     pub fn take_lasting(&mut self, now: Moment) -> Option<Arc<Lease>> {
         self.next_lasting().filter(|lasts| *lasts <= now)?;

@@ -184,6 +184,14 @@ pub enum Holder {
 }
 
 impl Holder {
+    /// The tokens of its lease; `None` of a holder that does not use this library.
+    pub fn tokens(&self) -> Option<TokenRange> {
+        match self {
+            Self::Leasehold { tokens, .. } => Some(*tokens),
+            Self::Foreign => None,
+        }
+    }
+
     /// Describes who is in the way of a claim, as a part of a sentence. A store names a holder whatever the reason is; the
     /// reason may be that others wait before.
     pub fn obstacle(holder: Option<&Self>) -> String {

@@ -43,7 +43,7 @@ pub(crate) struct Asking<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) waiters: &'a Waiters,
     pub(crate) claim: &'a Claim,
-    /// From when on the times of the answer count; `None` if that is when it is told.
+    /// From when on the times of the answer count; `None` if that is when it is delivered.
     pub(crate) since: Option<Moment>,
     /// Has the directory of the claim watched.
     pub(crate) watch: &'a (dyn Fn() -> Watching<'a> + Sync),
@@ -209,7 +209,7 @@ impl Asking<'_> {
             Some(Turn::Waits { position, mut watched }) => {
                 watched.extend([place.directory.replaced(), place.directory.limit()]);
                 let waiter: Waiter = (self.claim.name.clone(), self.claim.owner);
-                // What has ended between the list and the beginning of the watch is not told.
+                // The watch does not report what has ended between the list and its beginning.
                 let began = (self.watch)().await.map_err(failed)?;
                 let has_ended = self.waiters.wait(&waiter, watched, listed.revision);
                 let since = if began > listed.revision || has_ended { Since::AnEnd } else { Since::Nothing };
@@ -286,7 +286,7 @@ fn failed(status: Status) -> BackendError {
     error::of(Operation::Acquire, status)
 }
 
-/// Who holds the lock beside the entry with this key, and the highest token that was drawn for the lock, if that can be told.
+/// Who holds the lock beside the entry with this key, and the highest token that was drawn for the lock, if it is known.
 fn holder(listed: &Listed, except: Option<&[u8]>) -> (Holder, Option<FencingToken>) {
     let tokens = |holder: &Holder| match holder {
         Holder::Leasehold { tokens, .. } => Some(tokens.high()),

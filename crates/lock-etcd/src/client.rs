@@ -196,7 +196,7 @@ impl Client {
     fn wake_all(&self, waiters: Vec<Waiter>) {
         let Some(own) = self.own.upgrade().filter(|_| !waiters.is_empty()) else { return };
         self.bridge.handle().spawn(async move {
-            // They look together, and are told in the order in which they came.
+            // They look together, and are notified in the order in which they came.
             let mut looks: FuturesOrdered<_> = waiters.into_iter().map(|waiter| own.wake(waiter)).collect();
             while let Some(told) = looks.next().await {
                 told.into_iter().for_each(|event| own.listeners.deliver(&event));
@@ -204,7 +204,7 @@ impl Client {
         });
     }
 
-    /// Looks whether the turn of a waiter has come. Returns what it is to be told.
+    /// Looks whether the turn of a waiter has come. Returns what to notify it of.
     async fn wake(&self, (name, owner): Waiter) -> Option<StoreEvent> {
         let shared = self.known(&name, owner)?;
         let mut place = shared.place.lock().await;

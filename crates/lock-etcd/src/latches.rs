@@ -172,7 +172,7 @@ impl Loaded {
     fn window(&self, spot: Option<&Spot>) -> Result<LatchWindow, Invalid> {
         let call = |generation: u64| self.arrivals.get(&generation)?.get(&spot?.hash).copied();
         Ok(LatchWindow {
-            // A latch that has ended is not there, and an end is told by how long it is from now.
+            // A latch that has ended is not there, and an end is given as the time from now.
             now: Moment::ORIGIN,
             // The revision is compared.
             version: 0,

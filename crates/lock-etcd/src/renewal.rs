@@ -26,7 +26,7 @@ pub(crate) type Locked = OwnedMutexGuard<Place>;
 const HINT_WITHIN: Duration = Duration::from_millis(100);
 /// How often leases are renewed that are not sure to last. Chosen: the first time may find out that another leader was elected.
 const RENEWALS_MAX: u32 = 3;
-/// How many operations one transaction has at most. Servers take 128, unless they are told otherwise.
+/// How many operations one transaction has at most. Servers take 128, unless configured otherwise.
 const OPERATIONS_MAX: usize = 120;
 
 /// Renews the entries of these places, which are those of the leases in their order.

@@ -192,7 +192,7 @@ impl Servers {
         calls::stream(self.channel(server), method, messages, token).await
     }
 
-    /// Logs in, if there is a user and no login. Why a stream was not opened is not told by the stream.
+    /// Logs in, if there is a user and no login. The stream does not say why it was not opened.
     pub(crate) async fn check_login(&self) -> Result<(), Status> {
         self.token(self.current()).await.map(drop)
     }

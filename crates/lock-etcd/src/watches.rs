@@ -66,7 +66,7 @@ impl Watches {
         Self { servers, runtime, state: Mutex::default() }
     }
 
-    /// Has the ends in a directory told, and the changes of the lock, from some moment before this returns.
+    /// Has the ends in a directory delivered, and the changes of the lock, from some moment before this returns.
     /// Lasts for a minute; asking again makes it last longer.
     /// Returns the revision at which it began.
     pub(crate) async fn watch(&self, directory: &Directory, watcher: &Weak<dyn Watcher>) -> Result<i64, Status> {

@@ -10,15 +10,19 @@
 //! A section `# Cancel safety` is for async code, and a section `# Blocking` for threads. What follows `#[blocking_only]`, documentation
 //! included, exists only there.
 //!
+//! An `async` block is refused in both forms: without `async` it would run where it stands, and its `return` and `?` would leave the function.
+//! Closures and functions can be async.
+//!
 //! `docs` decides about documentation, line by line; this file about all other tokens.
 
 mod docs;
 mod form;
 
 use std::iter::Peekable;
+use std::str::FromStr;
 
 use proc_macro::token_stream::IntoIter;
-use proc_macro::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
+use proc_macro::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 
 use docs::Docs;
 use form::Form;
@@ -62,7 +66,10 @@ fn in_form(form: Form, tokens: TokenStream) -> TokenStream {
             continue;
         }
         docs = Docs::new(form);
-        if form == Form::Nonblocking || !is_async(&token, &mut tokens) {
+        if begins_block(&token, &tokens) {
+            skip_item(&mut tokens);
+            compiled.extend(refused_block(token.span()));
+        } else if form == Form::Nonblocking || !is_async(&token, &mut tokens) {
             compiled.extend([in_form_token(form, token)]);
         }
     }
@@ -96,7 +103,7 @@ fn documentation(attribute: Group, docs: &mut Docs) -> Option<TokenTree> {
     Some(line.into())
 }
 
-/// Skips what a marker stands before: to its semicolon, or the end of its body.
+/// Skips what a marker or `async` stands before: to its semicolon, or the end of its body.
 fn skip_item(tokens: &mut Peekable<IntoIter>) {
     let is_end = |token: &TokenTree| match token {
         TokenTree::Punct(mark) => *mark == ';',
@@ -106,9 +113,36 @@ fn skip_item(tokens: &mut Peekable<IntoIter>) {
     tokens.find(is_end);
 }
 
+/// Whether this is the `async` of a block.
+fn begins_block(token: &TokenTree, following: &Peekable<IntoIter>) -> bool {
+    let body = || following.clone().find(|next| !is_word(next, "move"));
+    is_word(token, "async") && matches!(body(), Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace)
+}
+
+/// What takes the place of a block that begins here: an error of the compiler.
+fn refused_block(at: Span) -> TokenStream {
+    let message = "a source for both forms has no `async` blocks: for threads, it would run at once, and `return` and `?` in it would leave the \
+                   function; use an async closure or function";
+    let error = TokenStream::from_str(&format!("::core::compile_error!{{{message:?}}}")).unwrap_or_default();
+    error.into_iter().map(|token| located(token, at)).collect()
+}
+
+/// The token, and those in it, as if they stood here.
+fn located(mut token: TokenTree, at: Span) -> TokenTree {
+    if let TokenTree::Group(group) = &token {
+        let inner = group.stream().into_iter().map(|token| located(token, at)).collect();
+        token = Group::new(group.delimiter(), inner).into();
+    }
+    token.set_span(at);
+    token
+}
+
+fn is_word(token: &TokenTree, expected: &str) -> bool {
+    matches!(token, TokenTree::Ident(word) if word.to_string() == expected)
+}
+
 /// Whether this is `async`, or the dot of an `.await`, which is taken then.
 fn is_async(token: &TokenTree, tokens: &mut Peekable<IntoIter>) -> bool {
-    let is_word = |token: &TokenTree, expected| matches!(token, TokenTree::Ident(word) if word.to_string() == expected);
     match token {
         TokenTree::Punct(mark) if *mark == '.' => tokens.next_if(|next| is_word(next, "await")).is_some(),
         TokenTree::Group(_) | TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => {

@@ -1,13 +1,13 @@
-//! A facade for tests: it writes down what it is told, and runs nothing.
+//! A facade for tests: it records its notifications, and runs nothing.
 
 use std::cell::Cell;
 use std::task::Poll;
 use std::time::Duration;
 
-use lock_core::station::{Action, ActionId, Input, Join, LongWaits, Reply, Request, TurnId};
+use lock_core::station::{Action, ActionId, Input, Join, Reply, Request, TurnId};
 use lock_core::{
-    Answer, Capabilities, Claim, Fairness, FencingToken, Hold, Lease, Note, OnUnavailable, Owner, Patience, Policy,
-    Refusal, ReleaseRequest, Terms, TokenRange, Ttl,
+    Answer, Capabilities, Claim, FencingToken, Hold, Lease, Note, Owner, Patience, Policy, Refusal, ReleaseRequest,
+    TokenRange,
 };
 
 use crate::client_context::ClientContext;
@@ -106,18 +106,8 @@ pub(crate) fn join(site: &Arc<Site<Recorder>>, turn: u64) {
 
 /// A waiter with this patience joins the wait queue.
 pub(crate) fn join_with(site: &Arc<Site<Recorder>>, turn: u64, patience: Patience) {
-    let (turn, note) = (TurnId(turn), Note::from_wire("1@test"));
-    let join = Join {
-        turn,
-        terms: Terms::exclusive(Ttl::DEFAULT),
-        patience,
-        on_unavailable: OnUnavailable::Wait,
-        max_requests: None,
-        fairness: Fairness::Fair,
-        max_hold: None,
-        long_waits: LongWaits::Reported,
-        note,
-    };
+    let turn = TurnId(turn);
+    let join = Join { patience, ..Join::new(turn, Note::from_wire("1@test")) };
     let mut inner = site.lock();
     inner.waiters.turns.wait(turn);
     site.feed(&mut inner, Input::Join(join));

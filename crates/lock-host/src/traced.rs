@@ -84,7 +84,7 @@ impl Observer for Emitter {
 }
 
 /// The span of one call that asks for a lock. It is a child of the caller's span. It ends with the call, or shortly after it
-/// once the observers are told of its end.
+/// once the observers are notified of its end.
 #[derive(Clone)]
 pub(crate) struct Acquisition(tracing::Span);
 

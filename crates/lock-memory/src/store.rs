@@ -1,7 +1,7 @@
 //! The store as plain values: locks, queues and tokens in maps, with the time as a parameter.
 //!
 //! Nothing here reads a clock, waits or sends. Each request runs alone and to its end. [`Store::take_notices`] returns what
-//! clients are to be told.
+//! clients are to be notified.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

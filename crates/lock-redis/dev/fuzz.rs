@@ -119,7 +119,7 @@ pub fn greeting(replies: &[Value]) -> String {
     said.0
 }
 
-/// Reads a message to this client. Returns what its listeners are told, if anything.
+/// Reads a message to this client. Returns the event for its listeners, if any.
 pub fn message(prefix: &Prefix, message: &[u8]) -> Option<String> {
     let (channel, heard) = (Channel::new()?, Arc::new(Mutex::new(None)));
     let sink = Arc::clone(&heard);

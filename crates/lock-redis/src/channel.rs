@@ -31,7 +31,7 @@ impl Channel {
     /// The address of a waiter that cannot be notified.
     pub(crate) const NONE: &str = "-";
 
-    /// The channel of all clients, on which holders are told that a lease was revoked: no store knows the inbox of a holder.
+    /// The channel of all clients, on which holders are notified that a lease was revoked: no store knows the inbox of a holder.
     pub(crate) const ALL: &str = "leasehold:inbox:all";
 
     /// A channel that no other client has.

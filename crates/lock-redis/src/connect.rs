@@ -53,7 +53,7 @@ pub(crate) fn at(server: &ConnectionInfo, address: &Address) -> ConnectionInfo {
     })
 }
 
-/// Why nobody named a server: what one of those who were asked answered, or that none did.
+/// Why nobody named a server: the answer of one of the sentinels, or that none answered.
 pub(crate) fn nobody_answered(who: &str, remedy: &'static str, failures: &[Failure], span: Span) -> Failure {
     if let Some(answered) = failures.iter().find(|failure| failure.is_an_answer()) {
         return answered.clone();

@@ -83,7 +83,7 @@ impl<'a> Keys<'a> {
         self.scope
     }
 
-    /// The latch, the ids of its two latest generations, and the inboxes of those who wait.
+    /// The latch, the ids of its two latest generations, and the inboxes of the waiters.
     pub(crate) fn latch(self) -> [Key<'a>; 4] {
         ["", ":a", ":b", ":w"].map(|part| Key::Latch(self, part))
     }

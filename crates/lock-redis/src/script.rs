@@ -144,7 +144,7 @@ pub(crate) static ACQUIRE: Drawing = drawing!(
 );
 
 /// Asks for a lease that others may share. Keys: those of an acquire. Arguments: those of an acquire, the limit, and `barging` for a claim
-/// that may be granted past those who wait.
+/// that may be granted past the waiters.
 ///
 /// Answers like an acquire, with these differences. A grant is `granted`, low and high token, slots, and 1 if others wait; the
 /// limit in force follows if the claim has another one. `queued` ends with the last token that was drawn. `above` and the limit

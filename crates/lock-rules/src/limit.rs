@@ -8,7 +8,7 @@ use crate::refusal::Undone;
 use crate::rows::{Rows, Write};
 
 /// Sets the limit of a semaphore and serves the waiters that fit under it, or looks at the semaphore. Waiters that ask for more
-/// permits than a new limit lose their places, and are told to ask, which is refused with the reason.
+/// permits than a new limit lose their places, and are notified to ask, which is refused with the reason.
 ///
 /// # Errors
 /// `OtherKind` if the name is in use as a lock; for a look, also as a semaphore of another limit. Those of the rows. Then

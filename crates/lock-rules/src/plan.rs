@@ -7,7 +7,7 @@ use crate::position::position;
 use crate::refusal::{Undone, used_up};
 use crate::rows::{Changes, Hold, Notice, Place, Rows, Standing, Write};
 
-/// How many waiters one request serves at most; the next one is told to ask. Chosen: far more than usually fit, and little
+/// How many waiters one request serves at most; the next one is notified to ask. Chosen: far more than usually fit, and little
 /// work for a store that serves one request at a time.
 pub(crate) const SERVED_MAX: u32 = 32;
 

@@ -63,7 +63,7 @@ impl SessionProof {
     }
 
     /// The connection broke before this time, or there is a new one. What the old server has answered may never reach the leader, even what
-    /// is told only now.
+    /// is reported only now.
     pub fn disconnect(&mut self, now: Moment) {
         self.answered.clear();
         self.connected = now;

@@ -193,7 +193,7 @@ pub async fn connect<C: Connector>(connector: &C) -> Result<C::Client, BackendEr
     Err(one_of_all::<C>(errors))
 }
 
-/// Servers may fail for different reasons, so each of them is told.
+/// Servers may fail for different reasons, so each of them is reported.
 fn one_of_all<C: Connector>(mut errors: Vec<BackendError>) -> BackendError {
     let told: Vec<String> = errors.iter().map(told::<C>).collect();
     let mut remedies: Vec<String> = errors.iter().filter_map(|error| Some(error.remedy()?.to_owned())).collect();

@@ -29,7 +29,7 @@ const BELL_WITHIN: Duration = Duration::from_secs(2);
 const SUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 /// How long to wait after a failure.
 const RETRY: Duration = Duration::from_millis(250);
-/// How often waiters are told that a lock may be free. They have asked since, and it was not.
+/// How often waiters are notified that a lock may be free. They have asked since, and it was not.
 const FREED_EVERY: Duration = Duration::from_millis(100);
 /// How many locks one request looks at. Chosen: it takes some milliseconds.
 const LOCKS_MAX: usize = 50;

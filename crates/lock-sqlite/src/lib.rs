@@ -10,7 +10,7 @@
 //!   clock. Containers may mount a boot id of their own.
 //! - Tokens survive the end of every process and of the machine. Each is also above the wall clock in microseconds since
 //!   1970, so tokens rise even after the file was deleted, or replaced by a backup.
-//! - Readers, and those who have permits of a semaphore, hold a lock together. Each lease ends at its own end.
+//! - Readers hold a lock together, and so do the holders of a semaphore's permits. Each lease ends at its own end.
 //! - A program that uses a file of an earlier version may go on while newer ones use it: it sees a lock that several hold as
 //!   held by somebody else, until the last of their leases has ended.
 //! - A file that is deleted or replaced under a running client is noticed before the client's next request, which goes

@@ -72,7 +72,7 @@ pub(crate) const FREE_SLOTS: &str =
 /// The first place behind a number.
 pub(crate) const NEXT_PLACE: &str = "SELECT owner, ttl_ms, width, note, expires_ns, kind, place FROM queue
     WHERE name = :name AND place > :number AND expires_ns > :now ORDER BY place LIMIT 1";
-/// Without being told, SQLite would read all places of the lock: it expects few.
+/// Without this hint, SQLite would read all places of the lock: it expects few.
 pub(crate) const PLACE: &str = "SELECT owner, ttl_ms, width, note, expires_ns, kind, place
     FROM queue INDEXED BY queue_by_owner
     WHERE name = :name AND owner = :owner AND expires_ns > :now";

@@ -65,7 +65,7 @@ enum Look {
 }
 
 impl LockedPlace<'_> {
-    /// Carries out a claim. Of one that waits, a grant is told when its turn comes.
+    /// Carries out a claim. One that waits is notified of a grant when its turn comes.
     pub(crate) async fn claim(&mut self, session: &Arc<Session>, claim: &Claim) -> Result<Answer, BackendError> {
         for _ in 0..LOOKS_MAX {
             if let Look::Told(answer) = self.look(session, claim).await? {
@@ -199,7 +199,7 @@ impl LockedPlace<'_> {
     }
 }
 
-/// A task that waits until one of these entries ends, and then claims again: a grant is told, and otherwise other entries are watched.
+/// A task that waits until one of these entries ends, and then claims again: it delivers a grant, or watches other entries.
 fn waking(
     watchers: Vec<OneshotWatcher>,
     mut ended: oneshot::Receiver<Infallible>,

@@ -66,10 +66,10 @@ impl ZookeeperConfig {
     /// - `acl`: who may use the nodes that this client creates. `creator` means clients with the same login, and is the default if the URL has a
     ///   login. `open` means everybody, for instance Java services with another login. Clients with different logins need a chroot each, or `open`.
     /// - `sslrootcert`: a PEM file with the certificates of the authorities to trust. TLS needs it.
-    /// - `sslcert`, `sslkey`: with TLS, PEM files with the client's certificate and its key. Servers ask for a certificate unless they are told not to.
+    /// - `sslcert`, `sslkey`: with TLS, PEM files with the client's certificate and its key. Servers ask for a certificate unless configured otherwise.
     ///
     /// No server may have a `maxSessionTimeout` below the session that another one has agreed to: a client that moves to such a server is not
-    /// told that its session is shorter there, and relies on its leases for too long. `examine` compares them.
+    /// notified that its session is shorter there, and relies on its leases for too long. `examine` compares them.
     ///
     /// # Errors
     /// `Invalid`, without user and password, for another scheme, a missing host, a chroot that is no path, and options that are unknown,
@@ -171,7 +171,7 @@ static READ_BY_ALL: [Acl; 2] =
     [Acl::new_const(Permission::ALL, "auth", ""), Acl::new_const(Permission::READ, "world", "anyone")];
 
 /// # Source
-/// ZooKeeper: what servers take that are told nothing. Its example configuration says 2 s.
+/// ZooKeeper: the servers' default. Its example configuration says 2 s.
 const TICK_DEFAULT: Duration = Duration::from_secs(3);
 
 /// How long sessions last, and the tick.

@@ -51,7 +51,7 @@ fn meaning(error: &Error) -> (ErrorKind, Effect, Option<&'static str>) {
         Error::NoHosts => {
             (ErrorKind::Unreachable, Effect::None, Some("check that the servers are running and reachable"))
         }
-        // They are only told as texts.
+        // They are only available as texts.
         Error::Custom(failure) if NOT_TLS.iter().any(|text| failure.to_string().starts_with(text)) => (
             ErrorKind::Config,
             Effect::None,

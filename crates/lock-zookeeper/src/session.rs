@@ -27,7 +27,7 @@ pub(crate) struct Session {
     readable: Acls<'static>,
     proof: Mutex<SessionProof>,
     is_over: AtomicBool,
-    /// Read-locked while an event is told, so that the end is told after all others.
+    /// Read-locked while an event is delivered, so that the end is delivered last.
     telling: RwLock<()>,
     listeners: Arc<Listeners>,
     runtime: Handle,
@@ -68,16 +68,16 @@ impl Session {
         self.is_over.load(Ordering::SeqCst)
     }
 
-    /// Tells the listeners that it has ended, once. Nothing more is told of it.
+    /// Notifies the listeners that it has ended, once. Nothing more of it is delivered.
     pub(crate) fn end(&self) {
-        // Waits until nothing else is being told.
+        // Waits until nothing else is being delivered.
         let _telling = self.telling.write();
         if !self.is_over.swap(true, Ordering::SeqCst) {
             self.listeners.deliver(&StoreEvent::SessionEnded);
         }
     }
 
-    /// Waits until the listeners have been told of the end of a session that is over.
+    /// Waits until the listeners have been notified of the end of a session that is over.
     pub(crate) fn await_told(&self) {
         drop(self.telling.write());
     }

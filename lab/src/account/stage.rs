@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
-use super::balance::{self, Account};
+use super::balance::Account;
 use super::cast::Cast;
 use super::diary::Diary;
 use super::gate::{Method, Patience};
 use super::mishap::Mishap;
 use super::worker::{Check, Job, Second};
-use super::{cues, naive};
 use crate::shared::failure::Failure;
 use crate::shared::ground::Ground;
+use crate::shared::story::Promise;
 
 /// A kind of lock, and what happens to its first holder.
 #[derive(Debug)]
@@ -27,6 +27,7 @@ pub(crate) struct Stage {
     pub(crate) mishap: Mishap,
     /// What the next one waits for.
     pub(crate) second: Second,
+    /// Whether no deposit may be lost.
     pub(crate) promise: Promise,
     /// Why the account is wrong, or why it is right.
     pub(crate) why: &'static str,
@@ -40,17 +41,8 @@ pub(crate) enum Accounts {
     OneEach,
 }
 
-/// What the lock of a stage promises about the account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Promise {
-    /// Nothing.
-    Nothing,
-    /// That no deposit is lost.
-    Balance,
-}
-
 /// How many workers there are, and how many deposits each makes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Crew {
     pub(crate) workers: u32,
     pub(crate) deposits: u32,
@@ -102,23 +94,12 @@ impl Outcome {
             noticed: all.noticed,
         }
     }
-
-    /// Whether the account is right.
-    pub(crate) fn is_right(&self) -> bool {
-        self.balance == self.expected
-    }
 }
 
 impl Crew {
     /// What the balance should be in the end.
     pub(crate) fn expected(self) -> u64 {
         u64::from(self.workers) * u64::from(self.deposits)
-    }
-
-    /// The keys that the stages use in the store.
-    pub(crate) fn keys(self) -> Vec<String> {
-        let fixed = cues::keys().chain([naive::KEY]).map(str::to_owned);
-        fixed.chain((0..self.workers).flat_map(balance::keys)).collect()
     }
 }
 

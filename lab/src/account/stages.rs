@@ -12,8 +12,9 @@ use super::line;
 use super::memory::Shared;
 use super::mishap::{Before, Blow, Mishap};
 use super::naive::{Recipe, Release, Renew, Set};
-use super::stage::{Accounts, Promise, Stage};
+use super::stage::{Accounts, Stage};
 use super::worker::{Check, Second};
+use crate::shared::story::Promise;
 
 /// The ttl of the leases: long enough for a busy machine to renew them in time, short enough to wait for its end.
 const TTL: Duration = Duration::from_millis(1500);
@@ -133,7 +134,7 @@ pub(crate) const STAGES: [Stage; 20] = [
         title: "leasehold, as it comes. The first holder works for one and a half times the ttl.",
         method: leasehold(Scope::Account),
         mishap: PAST_TTL,
-        promise: Promise::Balance,
+        promise: Promise::Right,
         why: "The lease is renewed in the background for as long as its holder runs, however slow it is. A renewal names \
               the owner.",
         ..PLAIN
@@ -151,7 +152,7 @@ pub(crate) const STAGES: [Stage; 20] = [
         accounts: Accounts::OneEach,
         method: leasehold(Scope::Everything),
         mishap: Mishap::Slow(Did::Wait, AT_MOST),
-        promise: Promise::Balance,
+        promise: Promise::Right,
         why: "All accounts are right, but workers wait for each other although their deposits do not conflict.",
         ..PLAIN
     },
@@ -160,7 +161,7 @@ pub(crate) const STAGES: [Stage; 20] = [
         title: "The same with a lock for each account. The first deposit takes until another worker is inside, too.",
         accounts: Accounts::OneEach,
         method: leasehold(Scope::Account),
-        promise: Promise::Balance,
+        promise: Promise::Right,
         why: "Only deposits to the same account exclude each other, so here nobody waits.",
         ..PLAIN
     },
@@ -171,7 +172,7 @@ pub(crate) const STAGES: [Stage; 20] = [
         method: Method::Lease { ttl: line::TTL, scope: Scope::Account },
         cast: Cast::InLine(Fairness::Fair),
         mishap: Mishap::None,
-        promise: Promise::Balance,
+        promise: Promise::Right,
         why: "First come, first served: those who look wait behind the one who pays in, although they could join the reader.",
         ..PLAIN
     },
@@ -181,7 +182,7 @@ pub(crate) const STAGES: [Stage; 20] = [
         method: Method::Lease { ttl: line::TTL, scope: Scope::Account },
         cast: Cast::InLine(Fairness::Barging),
         mishap: Mishap::None,
-        promise: Promise::Balance,
+        promise: Promise::Right,
         why: "They wait less, but as long as barging readers come, the one who pays in does not get its turn.",
         ..PLAIN
     },
@@ -202,7 +203,7 @@ pub(crate) const STAGES: [Stage; 20] = [
         check: Check::Token,
         cast: Cast::FirstLate,
         mishap: Mishap::Strike(Blow::Stop, Before::Write),
-        promise: Promise::Balance,
+        promise: Promise::Right,
         why: "The suspended holder still resumes too late, but its write carries a lower token than the account has seen. \
               The write is refused, and the deposit is made again under a new lease.",
         ..PLAIN
@@ -227,7 +228,7 @@ pub(crate) const STAGES: [Stage; 20] = [
         cast: Cast::FirstAmong,
         mishap: Mishap::Strike(Blow::Stop, Before::Write),
         second: Second::Until(Did::Leave),
-        promise: Promise::Balance,
+        promise: Promise::Right,
         why: "From the moment at which the next holder has read, the account refuses the late write. The deposit is made \
               again under a new lease.",
         ..PLAIN

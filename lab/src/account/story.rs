@@ -1,9 +1,12 @@
-//! The results, as text and as JSON. Pure.
+//! What the scene says about itself, and what it counts.
 
-use serde::Serialize;
-
-use super::stage::{Crew, Outcome, Promise, Stage};
-use crate::shared::chart::{Chart, Column, Count, Row, Shown, Verdict, explained, several, wrapped};
+use super::stage::{Crew, Outcome, Stage};
+use super::stages::STAGES;
+use super::{balance, cues, naive};
+use crate::shared::chart::{Column, Count, Shown, explained, several, wrapped};
+use crate::shared::failure::Failure;
+use crate::shared::ground::Ground;
+use crate::shared::story::{self, Plan, Scene};
 
 const BALANCE: Column = Column { name: "balance", meaning: "the final balance of the account", shown: Shown::Always };
 const LOST: Column = Column {
@@ -51,82 +54,24 @@ const HOW: &str = "Each worker is a thread with connections of its own. One that
     moment is arranged: in each stage, the first worker is slow, suspended or killed at the point that matters, so that the \
     fault shows in every run. Each stage counts:";
 
-/// All results.
-#[derive(Debug, Serialize)]
-pub(crate) struct Story {
-    /// Without secrets.
-    pub(crate) store: String,
-    pub(crate) workers: u32,
-    pub(crate) deposits: u32,
-    pub(crate) took_ms: u64,
-    pub(crate) stages: Vec<Played>,
-}
+impl Scene for Crew {
+    type Stage = Stage;
+    type Outcome = Outcome;
 
-/// A stage and its result.
-#[derive(Debug, Serialize)]
-pub(crate) struct Played {
-    /// Counted from 1.
-    pub(crate) stage: usize,
-    pub(crate) label: &'static str,
-    pub(crate) title: &'static str,
-    #[serde(flatten)]
-    pub(crate) outcome: Outcome,
-    /// Whether the balance is what it should be.
-    pub(crate) right: bool,
-    pub(crate) why: &'static str,
-    #[serde(skip)]
-    plan: &'static Stage,
-}
+    const STAGES: &'static [Stage] = &STAGES;
 
-impl Played {
-    pub(crate) fn new(number: usize, plan: &'static Stage, outcome: Outcome) -> Self {
-        let Stage { label, title, why, .. } = *plan;
-        Self { stage: number, label, title, outcome, right: outcome.is_right(), why, plan }
+    fn keys(&self) -> Vec<String> {
+        let fixed = cues::keys().chain([naive::KEY]).map(str::to_owned);
+        fixed.chain((0..self.workers).flat_map(balance::keys)).collect()
     }
 
-    /// Whether the account is wrong although the lock promises otherwise.
-    pub(crate) fn breaks_its_promise(&self) -> bool {
-        match self.plan.promise {
-            Promise::Nothing => false,
-            Promise::Balance => !self.right,
-        }
-    }
-
-    /// The paragraph of this stage.
-    pub(crate) fn text(&self) -> String {
-        self.row().text(&BALANCE, self.outcome.expected)
-    }
-
-    fn row(&self) -> Row {
-        Row {
-            number: self.stage,
-            label: self.label,
-            title: self.title,
-            result: self.outcome.balance,
-            counts: counts(&self.outcome),
-            verdict: if self.right { Verdict::Right } else { Verdict::Wrong },
-            reason: self.reason(),
-        }
-    }
-
-    fn reason(&self) -> String {
-        match self.plan.promise {
-            Promise::Nothing if self.right => format!("It went well this time. {}", self.why),
-            Promise::Balance if !self.right => format!("This must not happen; please report it. {}", self.why),
-            Promise::Nothing | Promise::Balance => self.why.to_owned(),
-        }
-    }
-}
-
-impl Story {
-    /// The introduction, before the first stage.
-    pub(crate) fn opening(crew: Crew, store: &str) -> String {
-        let Crew { workers, deposits } = crew;
+    fn opening(&self, store: &str) -> String {
+        let Crew { workers, deposits } = *self;
         let text = format!(
             "{workers} workers pay into one account at the same time, {} of 1 each: each worker reads the balance, works for \
              a moment, and writes the balance plus 1. The final balance should be {}. The store is {store}.",
             several(u64::from(deposits), "deposit"),
-            crew.expected()
+            self.expected()
         );
         format!(
             "{}\n\n{}\n\n{}\n",
@@ -136,39 +81,57 @@ impl Story {
         )
     }
 
-    /// The results of all stages.
-    pub(crate) fn end(&self) -> String {
-        let full = u64::from(self.workers) * u64::from(self.deposits);
-        let chart = Chart { result: &BALANCE, full, rows: self.stages.iter().map(Played::row).collect() };
-        chart.end(self.took_ms)
+    fn full(&self) -> u64 {
+        self.expected()
+    }
+
+    fn plan(stage: &Stage) -> Plan {
+        let Stage { label, title, promise, why, .. } = *stage;
+        Plan { label, title, promise, why }
+    }
+
+    fn play(&self, _number: usize, stage: &Stage, ground: &Ground) -> Result<Outcome, Failure> {
+        stage.play(ground, *self)
+    }
+
+    fn is_right(&self, _stage: &Stage, outcome: &Outcome) -> bool {
+        outcome.balance == outcome.expected
     }
 }
 
-fn counts(outcome: &Outcome) -> Vec<Count> {
-    vec![
-        (&LOST, outcome.lost),
-        (&OVERLAPS, outcome.overlaps),
-        (&WAITS, outcome.waits),
-        (&PASSES, outcome.passes),
-        (&STUCK, outcome.stuck),
-        (&WRONG_DELETES, outcome.wrong_deletes),
-        (&WRONG_RENEWALS, outcome.wrong_renewals),
-        (&REFUSED, outcome.refused),
-        (&NOTICED, outcome.noticed),
-    ]
+impl story::Outcome for Outcome {
+    const RESULT: &'static Column = &BALANCE;
+
+    fn result(&self) -> u64 {
+        self.balance
+    }
+
+    fn counts(&self) -> Vec<Count> {
+        vec![
+            (&LOST, self.lost),
+            (&OVERLAPS, self.overlaps),
+            (&WAITS, self.waits),
+            (&PASSES, self.passes),
+            (&STUCK, self.stuck),
+            (&WRONG_DELETES, self.wrong_deletes),
+            (&WRONG_RENEWALS, self.wrong_renewals),
+            (&REFUSED, self.refused),
+            (&NOTICED, self.noticed),
+        ]
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::stages::STAGES;
     use super::*;
+    use crate::shared::story::Played;
 
-    fn played(label: &str, outcome: Outcome) -> Played {
+    fn played(label: &str, outcome: Outcome) -> Played<Outcome> {
         let stages = (1..).zip(STAGES.iter());
         let (number, stage) = stages.into_iter().find(|(_, stage)| stage.label == label).unwrap();
-        Played::new(number, stage, outcome)
+        Played::new(&Crew { workers: 4, deposits: 2 }, number, stage, outcome)
     }
 
     #[test]

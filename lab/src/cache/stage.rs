@@ -13,6 +13,7 @@ use super::database::Database;
 use super::shelf::{Absent, Shelf, Value};
 use crate::shared::failure::Failure;
 use crate::shared::ground::Ground;
+use crate::shared::story::Promise;
 
 const OLD: u64 = 1;
 const NEW: u64 = 2;
@@ -26,6 +27,7 @@ pub(crate) struct Stage {
     pub(crate) title: &'static str,
     pub(crate) method: Method,
     pub(crate) missing: Missing,
+    /// Whether the database is called once; of many values, whether at most half of the calls come at once.
     pub(crate) promise: Promise,
     /// Why the database is called so often.
     pub(crate) why: &'static str,
@@ -44,15 +46,10 @@ pub(crate) enum Missing {
     Many,
 }
 
-/// What a stage promises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Promise {
-    /// Nothing.
-    Nothing,
-    /// That the database is called once.
-    OneCall,
-    /// That at most half of the calls come at once.
-    Spread,
+/// How many callers there are.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Callers {
+    pub(crate) callers: u32,
 }
 
 /// The result of a stage.

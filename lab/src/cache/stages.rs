@@ -2,7 +2,8 @@
 
 use super::caller::Method;
 use super::shelf::Absent;
-use super::stage::{Missing, Promise, Stage};
+use super::stage::{Missing, Stage};
+use crate::shared::story::Promise;
 
 /// By how much each ttl is shortened at most.
 const JITTER_PERCENT: u8 = 50;
@@ -30,7 +31,7 @@ pub(crate) const STAGES: [Stage; 8] = [
         title: "leasehold: one caller computes, and the others wait for its value.",
         method: Method::SingleFlight,
         missing: Missing::Expired,
-        promise: Promise::OneCall,
+        promise: Promise::Right,
         why: "The caller with the lock looks again before it computes, and those who waited look again, all together.",
     },
     Stage {
@@ -38,7 +39,7 @@ pub(crate) const STAGES: [Stage; 8] = [
         title: "leasehold: the same, but an expired value can be used for some time (stale_for).",
         method: Method::Stale,
         missing: Missing::Outdated,
-        promise: Promise::OneCall,
+        promise: Promise::Right,
         why: "One caller computes. The others do not wait: they get the old value at once.",
     },
     Stage {
@@ -54,7 +55,7 @@ pub(crate) const STAGES: [Stage; 8] = [
         title: "leasehold: that it does not exist is cached as well (absent_ttl).",
         method: Method::SingleFlight,
         missing: Missing::Nonexistent(Absent::Cached),
-        promise: Promise::OneCall,
+        promise: Promise::Right,
         why: "The first caller puts into the cache that there is nothing.",
     },
     Stage {
@@ -70,7 +71,7 @@ pub(crate) const STAGES: [Stage; 8] = [
         title: "leasehold: the same, but each ttl is shortened at random, by half at most (jitter_percent).",
         method: Method::Jitter(JITTER_PERCENT),
         missing: Missing::Many,
-        promise: Promise::Spread,
+        promise: Promise::Right,
         why: "The values expire over 30 seconds, so only a few calls come in each second.",
     },
 ];

@@ -1,9 +1,11 @@
-//! The results, as text and as JSON. Pure.
+//! What the scene says about itself, and what it counts.
 
-use serde::Serialize;
-
-use super::stage::{Outcome, Promise, Stage};
-use crate::shared::chart::{Chart, Column, Row, Shown, Verdict, explained, wrapped};
+use super::stage::{Callers, Outcome, Stage};
+use super::stages::STAGES;
+use crate::shared::chart::{Column, Count, Shown, explained, wrapped};
+use crate::shared::failure::Failure;
+use crate::shared::ground::Ground;
+use crate::shared::story::{self, Plan, Scene};
 
 const CALLS: Column = Column { name: "calls", meaning: "calls of the database", shown: Shown::Always };
 const AT_ONCE: Column = Column {
@@ -14,80 +16,18 @@ const AT_ONCE: Column = Column {
 const OLD: Column =
     Column { name: "old values", meaning: "callers that got the old value instead of waiting", shown: Shown::IfAny };
 
-/// All results.
-#[derive(Debug, Serialize)]
-pub(crate) struct Story {
-    /// Without secrets.
-    pub(crate) store: String,
-    pub(crate) callers: u32,
-    pub(crate) took_ms: u64,
-    pub(crate) stages: Vec<Played>,
-}
+impl Scene for Callers {
+    type Stage = Stage;
+    type Outcome = Outcome;
 
-/// A stage and its result.
-#[derive(Debug, Serialize)]
-pub(crate) struct Played {
-    /// Counted from 1.
-    pub(crate) stage: usize,
-    pub(crate) label: &'static str,
-    pub(crate) title: &'static str,
-    #[serde(flatten)]
-    pub(crate) outcome: Outcome,
-    /// Whether the database was spared.
-    pub(crate) right: bool,
-    pub(crate) why: &'static str,
-    #[serde(skip)]
-    callers: u32,
-    #[serde(skip)]
-    promise: Promise,
-}
+    const STAGES: &'static [Stage] = &STAGES;
 
-impl Played {
-    pub(crate) fn new(number: usize, callers: u32, plan: &'static Stage, outcome: Outcome) -> Self {
-        let Stage { label, title, missing, promise, why, .. } = *plan;
-        Self { stage: number, label, title, outcome, right: outcome.is_right(missing, callers), why, callers, promise }
+    fn keys(&self) -> Vec<String> {
+        Vec::new()
     }
 
-    /// Whether the database was called too often although the stage promises otherwise.
-    pub(crate) fn breaks_its_promise(&self) -> bool {
-        match self.promise {
-            Promise::Nothing => false,
-            Promise::OneCall | Promise::Spread => !self.right,
-        }
-    }
-
-    /// The paragraph of this stage.
-    pub(crate) fn text(&self) -> String {
-        self.row().text(&CALLS, u64::from(self.callers))
-    }
-
-    fn row(&self) -> Row {
-        let Outcome { calls, at_once, old } = self.outcome;
-        Row {
-            number: self.stage,
-            label: self.label,
-            title: self.title,
-            result: calls,
-            counts: vec![(&AT_ONCE, at_once), (&OLD, old)],
-            verdict: if self.right { Verdict::Right } else { Verdict::Wrong },
-            reason: self.reason(),
-        }
-    }
-
-    fn reason(&self) -> String {
-        match self.promise {
-            Promise::Nothing if self.right => format!("It went well this time, by chance. {}", self.why),
-            Promise::OneCall | Promise::Spread if !self.right => {
-                format!("This must not happen; please report it. {}", self.why)
-            }
-            Promise::Nothing | Promise::OneCall | Promise::Spread => self.why.to_owned(),
-        }
-    }
-}
-
-impl Story {
-    /// The introduction, before the first stage.
-    pub(crate) fn opening(callers: u32, store: &str) -> String {
+    fn opening(&self, store: &str) -> String {
+        let Self { callers } = self;
         let text = format!(
             "{callers} callers, each with its own connection to the store of the locks, want a value that is slow to compute. They \
              look into a cache, and call the database if it is not there. The fewer calls, the better. The cache and the \
@@ -96,22 +36,44 @@ impl Story {
         format!("{}\n\n{}\n", wrapped(&text, ""), explained(&[&CALLS, &AT_ONCE]))
     }
 
-    /// The results of all stages.
-    pub(crate) fn end(&self) -> String {
-        let full = u64::from(self.callers);
-        let chart = Chart { result: &CALLS, full, rows: self.stages.iter().map(Played::row).collect() };
-        chart.end(self.took_ms)
+    fn full(&self) -> u64 {
+        self.callers.into()
+    }
+
+    fn plan(stage: &Stage) -> Plan {
+        let Stage { label, title, promise, why, .. } = *stage;
+        Plan { label, title, promise, why }
+    }
+
+    fn play(&self, number: usize, stage: &Stage, ground: &Ground) -> Result<Outcome, Failure> {
+        stage.play(ground, number, self.callers)
+    }
+
+    fn is_right(&self, stage: &Stage, outcome: &Outcome) -> bool {
+        outcome.is_right(stage.missing, self.callers)
+    }
+}
+
+impl story::Outcome for Outcome {
+    const RESULT: &'static Column = &CALLS;
+
+    fn result(&self) -> u64 {
+        self.calls
+    }
+
+    fn counts(&self) -> Vec<Count> {
+        vec![(&AT_ONCE, self.at_once), (&OLD, self.old)]
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::stages::STAGES;
     use super::*;
+    use crate::shared::story::{Played, Promise};
 
-    fn played(label: &str, calls: u64, at_once: u64) -> Played {
+    fn played(label: &str, calls: u64, at_once: u64) -> Played<Outcome> {
         let (number, stage) = (1..).zip(STAGES.iter()).find(|(_, stage)| stage.label == label).unwrap();
-        Played::new(number, 16, stage, Outcome { calls, at_once, old: 0 })
+        Played::new(&Callers { callers: 16 }, number, stage, Outcome { calls, at_once, old: 0 })
     }
 
     #[test]

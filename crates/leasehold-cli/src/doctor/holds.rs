@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use leasehold::clock::{Clock, HostClock, Moment};
-use leasehold::{Holder, LockName, Ttl};
+use leasehold::{LockName, Ttl};
 
 use crate::durations::{human, rough};
 use crate::exit::Failure;
@@ -29,11 +29,8 @@ pub(super) fn ttl(name: &LockName, store: &Store, time: Duration) -> Result<Chec
     let mut holds = Holds::default();
     while HostClock.now().since(began) < time {
         let entry = locks.holder(name)?;
-        let tokens = entry.iter().flat_map(|entry| &entry.holders).filter_map(|held| match held.holder {
-            Holder::Leasehold { tokens, .. } => Some(tokens.low().get()),
-            Holder::Foreign => None,
-        });
-        holds.note(HostClock.now(), tokens.collect());
+        let leases = entry.iter().flat_map(|entry| &entry.holders).filter_map(|held| held.holder.tokens());
+        holds.note(HostClock.now(), leases.map(|tokens| tokens.low().get()).collect());
         sleep(EVERY.min(time));
     }
     if holds.over.is_empty() {

@@ -19,7 +19,7 @@ pub(super) fn show(checks: &Checks) -> Result<Exit, Failure> {
     if checks.exit() == Exit::Done {
         text.push_str("next: leasehold run NAME -- COMMAND\n");
     }
-    written(anstream::stdout().lock().write_all(visible(&text).as_bytes()))
+    written(anstream::stdout().lock().write_all(visible(&text).as_bytes())).map(|_| Exit::Done)
 }
 
 /// The beginning of a remedy.

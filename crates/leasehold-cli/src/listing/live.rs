@@ -1,6 +1,6 @@
 //! `leasehold ls --watch`.
 
-use std::io::{ErrorKind, Write, stdout};
+use std::io::{Write, stdout};
 use std::time::SystemTime;
 
 use humantime::format_rfc3339_seconds;
@@ -9,7 +9,8 @@ use super::nothing::nothing_held;
 use super::shown::{shown_as_json, sorted, table};
 use crate::args::LsArgs;
 use crate::exit::{Exit, Failure};
-use crate::poller::{Next, Poller, Snapshot, pause};
+use crate::poller::{Poller, pause};
+use crate::report::{Next, written};
 use crate::screen::has_controls;
 use crate::table::Drawn;
 
@@ -17,10 +18,10 @@ use crate::table::Drawn;
 pub(super) fn watch(args: &LsArgs) -> Result<Exit, Failure> {
     let mut poller = Poller::begin(args.store.url.as_deref(), &args.pattern)?;
     let screen = Screen::of_stdout();
-    let mut look = Some(poller.first()?);
+    let mut listing = Some(poller.first()?);
     loop {
-        if let Some(Snapshot { entries, .. }) = look {
-            let entries = sorted(entries, args.sort);
+        if let Some(listing) = listing {
+            let entries = sorted(listing.entries(), args.sort);
             let (text, left_out) = match (args.json, entries.is_empty()) {
                 (true, _) => (shown_as_json(&entries)?, None),
                 (false, true) => (nothing_held(args), None),
@@ -36,7 +37,7 @@ pub(super) fn watch(args: &LsArgs) -> Result<Exit, Failure> {
         if pause(args.every.every) == Next::End {
             return Ok(Exit::Done);
         }
-        look = poller.again()?;
+        listing = poller.again()?;
     }
 }
 
@@ -54,19 +55,14 @@ impl Screen {
     }
 
     fn show(&self, args: &LsArgs, text: &str, left_out: &str) -> Result<Next, Failure> {
-        let written = match self {
+        written(match self {
             Self::Redrawn if !args.json => {
                 let heading = format!("{}   Ctrl-C ends this", format_rfc3339_seconds(SystemTime::now()));
                 redraw(&format!("{heading}\n{left_out}\n{text}"), size())
             }
             Self::Appended if !args.json => write_out(&format!("{text}\n{left_out}\n")),
             Self::Redrawn | Self::Appended => write_out(&format!("{text}\n")),
-        };
-        match written {
-            Ok(()) => Ok(Next::Again),
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Next::End),
-            Err(error) => Err(Failure::unprinted(&error)),
-        }
+        })
     }
 }
 

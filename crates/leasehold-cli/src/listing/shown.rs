@@ -18,7 +18,8 @@ use crate::table::{Column, Drawn, draw};
 use crate::visible::visible;
 
 /// The locks in this order, and those that are alike in it in the order in which people read their names.
-pub(super) fn sorted(mut entries: Vec<Entry>, by: Sort) -> Vec<Entry> {
+pub(super) fn sorted(entries: &[Entry], by: Sort) -> Vec<Entry> {
+    let mut entries = entries.to_vec();
     entries.sort_by(|a, b| natural(a.name.as_str(), b.name.as_str()));
     match by {
         Sort::Name => {}
@@ -124,8 +125,7 @@ fn cells_of(held: &Held, who: String, time_held: String, remaining: String) -> [
 fn queued(entry: &Entry) -> String {
     let groups: Vec<_> = entry.queue.chunk_by(|one, next| one.mode == next.mode).collect();
     let mut words: Vec<_> = groups.iter().take(GROUPS_MAX).filter_map(|group| group_of(group)).collect();
-    let all = usize::try_from(entry.waiters).is_ok_and(|waiters| waiters <= entry.queue.len());
-    if !all || groups.len() > GROUPS_MAX {
+    if !entry.lists_all_waiters() || groups.len() > GROUPS_MAX {
         words.push("...".to_owned());
     }
     words.join(", ")
@@ -282,8 +282,7 @@ mod tests {
         };
         let old = Some(Duration::from_secs(60));
         let entries = [lock("b", None, 7), lock("a10", old, 0), lock("a9", Some(Duration::ZERO), 7)];
-        let names =
-            |by| sorted(entries.to_vec(), by).into_iter().map(|entry| entry.name.to_string()).collect::<Vec<_>>();
+        let names = |by| sorted(&entries, by).into_iter().map(|entry| entry.name.to_string()).collect::<Vec<_>>();
         assert_eq!(names(Sort::Name), ["a9", "a10", "b"]);
         assert_eq!(names(Sort::Held), ["a10", "a9", "b"]);
         assert_eq!(names(Sort::Waiters), ["a9", "b", "a10"]);

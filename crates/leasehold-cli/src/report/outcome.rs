@@ -1,6 +1,6 @@
 //! How a run ended, as one line of JSON.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::schedule::Schedule;
 
@@ -34,7 +34,7 @@ pub(crate) struct Report {
 }
 
 /// How the command ended.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum CommandEnd {
     /// With this code.

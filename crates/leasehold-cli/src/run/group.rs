@@ -10,7 +10,7 @@ use rustix::process::{
     waitpgid, waitpid,
 };
 
-use super::wire::Status;
+use crate::report::CommandEnd;
 
 const BURY_POLL: Duration = Duration::from_millis(5);
 
@@ -32,7 +32,7 @@ pub(crate) enum Leader {
     /// It continued.
     Continued,
     /// It ended.
-    Ended(Status),
+    Ended(CommandEnd),
 }
 
 impl Group {
@@ -73,7 +73,7 @@ impl Group {
         }
     }
 
-    fn end(self) -> io::Result<Option<Status>> {
+    fn end(self) -> io::Result<Option<CommandEnd>> {
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         Ok(waitid(WaitId::Pid(self.leader), ended)?.and_then(|end| status_of(&end)))
     }
@@ -108,9 +108,9 @@ impl Group {
     }
 }
 
-fn status_of(end: &WaitIdStatus) -> Option<Status> {
-    let code = end.exit_status().map(|code| Status::Code(u8::try_from(code).unwrap_or(u8::MAX)));
-    code.or_else(|| end.terminating_signal().map(Status::Signal))
+fn status_of(end: &WaitIdStatus) -> Option<CommandEnd> {
+    let code = end.exit_status().map(|code| CommandEnd::Code(u8::try_from(code).unwrap_or(u8::MAX)));
+    code.or_else(|| end.terminating_signal().map(CommandEnd::Signal))
 }
 
 /// Makes this process the parent of descendants whose own parent dies, so that a whole group can be reaped.
@@ -163,7 +163,7 @@ mod tests {
             while group.end().unwrap().is_none() && group.change().unwrap() == Leader::Unchanged {
                 assert!(Instant::now() < until, "run {run}: the end was not seen");
             }
-            assert_eq!(group.end().unwrap(), Some(Status::Code(0)), "run {run}");
+            assert_eq!(group.end().unwrap(), Some(CommandEnd::Code(0)), "run {run}");
             leader.wait().unwrap();
         }
     }

@@ -29,9 +29,10 @@ use super::process;
 use super::signals::Signals;
 use super::start;
 use super::watch::{Step, Watch};
-use super::wire::{Cause, Event, Go, Order, Refusal, Status};
+use super::wire::{Cause, Event, Go, Order, Refusal};
 use crate::durations::duration;
 use crate::exit::Exit;
+use crate::report::CommandEnd;
 
 /// The role's name on the command line.
 pub(crate) const ROLE: &str = "guard-command";
@@ -177,7 +178,7 @@ impl Guard {
     }
 
     /// Ends the processes that the command left behind. The leader is not reaped before, see [`Group`].
-    fn bury(&mut self, status: Status) -> Duty {
+    fn bury(&mut self, status: CommandEnd) -> Duty {
         self.group.signal(Signal::KILL);
         let cause = if self.watch.is_ending() { Cause::Lease } else { Cause::Itself };
         self.tell(&Event::Ended { status, cause });

@@ -9,12 +9,11 @@ use leasehold::kit::{Slot, SlotAfter};
 use leasehold::{FencingToken, LockName};
 
 use super::supervise::CommandResult;
-use super::wire::Status;
 use crate::exit::{Exit, Failure};
 use crate::hold::End;
 use crate::job::{Again, Job};
 use crate::locks::Locks;
-use crate::report::Voice;
+use crate::report::{CommandEnd, Voice};
 
 /// How long a release may be repeated before it is reported. Chosen: the longest time that one request takes by default.
 const RELEASE_WITHIN: Duration = Duration::from_secs(1);
@@ -27,11 +26,11 @@ const NAMED_MAX: usize = 5;
 /// How a command ended, for the job that it is a run of.
 pub(super) fn end(job: &Job, result: &Result<CommandResult, Failure>) -> End {
     match result {
-        Ok(CommandResult::Ended(Status::Code(1..)) | CommandResult::Refused(_)) if job.failed == Again::Yes => {
+        Ok(CommandResult::Ended(CommandEnd::Code(1..)) | CommandResult::Refused(_)) if job.failed == Again::Yes => {
             End::Failed
         }
-        Ok(CommandResult::Ended(Status::Code(_))) => End::Done,
-        Ok(CommandResult::Ended(Status::Signal(_))) => End::Crashed,
+        Ok(CommandResult::Ended(CommandEnd::Code(_))) => End::Done,
+        Ok(CommandResult::Ended(CommandEnd::Signal(_))) => End::Crashed,
         Ok(
             CommandResult::Lost(_) | CommandResult::Unreported | CommandResult::Refused(_) | CommandResult::Unguarded,
         )

@@ -41,7 +41,6 @@ pub(crate) use self::task::Task;
 use self::terminal::{Terminal, User};
 use self::usable::usable_deadline;
 use self::wait::WaitCall;
-use self::wire::Status;
 use crate::args::work::WorkArgs;
 use crate::durations::{millis, rough};
 use crate::exit::{Exit, Failure};
@@ -253,7 +252,7 @@ impl<'a> Session<'a> {
 
     fn judge(&mut self, result: CommandResult) -> Result<Exit, Stop> {
         let failure = match result {
-            CommandResult::Ended(status) => return Ok(self.ended(status)),
+            CommandResult::Ended(end) => return Ok(self.ended(end)),
             CommandResult::Lost(reason) => return Err(Stop::Lost(lost(&reason))),
             CommandResult::Unreported => Failure::new(
                 Exit::Lost,
@@ -270,16 +269,12 @@ impl<'a> Session<'a> {
         Err(failure.into())
     }
 
-    fn ended(&mut self, status: Status) -> Exit {
-        match status {
-            Status::Code(code) => {
-                self.report.command = Some(CommandEnd::Code(code));
-                Exit::Command(code)
-            }
-            Status::Signal(signal) => {
-                self.report.command = Some(CommandEnd::Signal(signal));
-                if self.was_meant_for_us(signal) { Exit::SignalledAlike(signal) } else { Exit::Signalled(signal) }
-            }
+    fn ended(&mut self, end: CommandEnd) -> Exit {
+        self.report.command = Some(end);
+        match end {
+            CommandEnd::Code(code) => Exit::Command(code),
+            CommandEnd::Signal(signal) if self.was_meant_for_us(signal) => Exit::SignalledAlike(signal),
+            CommandEnd::Signal(signal) => Exit::Signalled(signal),
         }
     }
 

@@ -12,9 +12,9 @@ use super::channel::sleep_on;
 use super::child::Child;
 use super::signals::Signals;
 use super::terminal::Terminal;
-use super::wire::{Cause, Event, Order, Status};
+use super::wire::{Cause, Event, Order};
 use crate::hold::{Hold, Lease};
-use crate::report::Voice;
+use crate::report::{CommandEnd, Voice};
 
 /// How often the lease is checked. Chosen: an order of magnitude under the smallest grace and margin.
 const TICK: Duration = Duration::from_millis(50);
@@ -30,7 +30,7 @@ const ANOTHER_AFTER: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(crate) enum CommandResult {
     /// The command ended by itself, or by a signal that was passed on.
-    Ended(Status),
+    Ended(CommandEnd),
     /// The lease was lost, for this reason, and the command was ended.
     Lost(String),
     /// The lease ended before the end of the command was reported. The command was killed from here, if possible.

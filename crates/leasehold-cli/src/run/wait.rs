@@ -27,7 +27,6 @@ use crate::hold::{End, Hold};
 use crate::lock_request::{LockRequest, Patience};
 use crate::locks::Locks;
 use crate::log::Log;
-use crate::place::Place;
 use crate::report::Voice;
 use crate::store::Store;
 
@@ -111,14 +110,14 @@ impl AcquireThread {
 
     /// Looks up what is in the way.
     fn lookup(&self, name: &LockName) -> io::Result<ObstacleLookup> {
-        let (now, name, place) = (Arc::clone(&self.stage), name.clone(), Place::default());
+        let (now, name) = (Arc::clone(&self.stage), name.clone());
         ObstacleLookup::new(move || {
             let locks = match &*stage(&now) {
                 Stage::Connecting(trouble) => return trouble.clone(),
                 Stage::Acquiring(locks) => locks.clone(),
                 Stage::GivenUp => return None,
             };
-            locks.obstacle(&name, &place)
+            locks.obstacle(&name)
         })
     }
 

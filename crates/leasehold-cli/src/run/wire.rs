@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::report::CommandEnd;
+
 /// From `leasehold` to the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -29,20 +31,10 @@ pub(crate) enum Event {
     /// The command ended, and SIGKILL was sent to the rest of its group. The guard ends when all of the group has ended.
     Ended {
         /// How it ended.
-        status: Status,
+        status: CommandEnd,
         /// Why it ended.
         cause: Cause,
     },
-}
-
-/// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Status {
-    /// With this code.
-    Code(u8),
-    /// By this signal.
-    Signal(i32),
 }
 
 /// Why a command ended.

@@ -12,7 +12,7 @@ use crate::support::wait_for;
 use serde_json::Value;
 use test_support::{Finish, RedisOptions, RedisServer};
 
-/// Whether the page was told of an event.
+/// Whether the page shows an event.
 fn happened(told: &Value, event: &str, name: &str) -> Option<()> {
     let history = told["history"].as_array().unwrap();
     history.iter().any(|line| line["event"] == event && line["name"] == name).then_some(())

@@ -176,7 +176,7 @@ fn of_two_moves_at_once_the_one_with_a_majority_of_the_old_nodes_ends_when_it_is
     let output = nodes.leasehold.run(&format!("-w 25s {RUN} {one} a"), "true");
     assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
     nodes.refused(&format!("-n {RUN} {old} a"), 78);
-    // What the other one was told to do works as well.
+    // The advice to the other one works as well.
     let output = nodes.redlock("move", &[one.clone(), other.clone()]);
     assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
     let output = nodes.leasehold.run(&format!("-w 25s {RUN} {other} a"), "true");

@@ -12,9 +12,9 @@ function kindOf(lock) {
     return ["semaphore", lock.leases > lock.holders.length ? `of ${lock.limit}` : `${taken} of ${lock.limit} slots`];
   }
   if (lock.holders.some((lease) => lease.mode === "shared")) return ["readers", String(lock.leases)];
-  const { held, not_held, unreachable } = lock.votes ?? {};
+  const { held, not_held, abstaining, unreachable } = lock.votes ?? {};
   if (!held) return ["lock", ""];
-  const all = held.length + not_held.length + unreachable.length;
+  const all = held.length + not_held.length + abstaining.length + unreachable.length;
   return ["lock", `${2 * held.length > all ? "" : "possibly held, "}${held.length} of ${all} nodes`];
 }
 

@@ -13,6 +13,7 @@ mod away;
 mod backups;
 mod connect;
 mod fencing;
+mod following;
 mod mysql;
 mod observing;
 mod pages;

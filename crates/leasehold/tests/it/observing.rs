@@ -19,7 +19,7 @@ const WAIT: Duration = Duration::from_secs(30);
 /// A wait that is in vain; the store must have answered before its end.
 const VAIN_WAIT: Duration = Duration::from_secs(3);
 
-/// Records what it is told.
+/// Records the events.
 #[derive(Default)]
 struct Log(Mutex<Vec<Event>>);
 

@@ -6,7 +6,7 @@ use lock_host::LockOptions;
 
 use crate::support::{Bench, until};
 
-/// Chosen: as many as would be if those who are passed were never served.
+/// Chosen: as many as would be if the waiters that are passed were never served.
 const GENERATIONS: u32 = 100;
 
 /// `holders` each hold `lock`, and one by one they release it and ask for it again, at once. Meanwhile `patient` waits.

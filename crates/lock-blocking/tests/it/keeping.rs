@@ -93,7 +93,7 @@ fn a_store_that_answers_nothing_makes_the_keeper_late() {
     until(|| client.keeper_lateness().max >= 3 * SECOND);
 }
 
-/// When the guard is dropped, the store has been told, so the next request comes after that.
+/// When the guard is dropped, the store has the request, so the next request comes after that.
 #[test]
 fn a_dropped_guard_is_released_before_the_next_claim() {
     let bench = Bench::new();

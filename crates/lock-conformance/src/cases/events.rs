@@ -10,7 +10,7 @@ use crate::{Bench, Verbs};
 /// The grants that one client heard of, since it began to listen.
 pub(super) struct Told {
     waiting: Waiting,
-    /// Where entries end with a session, each waiter watches for itself, so grants are told in any order.
+    /// Where entries end with a session, each waiter watches for itself, so grants are delivered in any order.
     entries_end: EntriesEnd,
     grants: Arc<Mutex<Vec<Lease>>>,
 }

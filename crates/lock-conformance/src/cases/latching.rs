@@ -1,4 +1,4 @@
-//! A latch counts ids, once each, for its ttl, whatever becomes of those who arrived.
+//! A latch counts ids, once each, for its ttl, whatever becomes of the processes that arrived.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub fn an_id_counts_once(bench: &Bench) {
     assert_eq!(one.look().map(|state| state.arrived), Some(2));
 }
 
-/// Those who arrive need not know how many are expected, nor wait until somebody knows. Who comes after the last one is not
+/// A process that arrives need not know how many are expected, nor wait until somebody knows. Who comes after the last one is not
 /// counted.
 pub fn arrivals_before_the_count_are_counted(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
@@ -211,7 +211,7 @@ pub fn a_waiter_learns_how_its_generation_ended(bench: &Bench) {
     waiter.outcome().unwrap();
 }
 
-/// Processes that were killed after they arrived have arrived, also for those who begin to wait later.
+/// Processes that were killed after they arrived have arrived, also for later waiters.
 pub fn arrivals_outlive_those_who_arrived(bench: &Bench) {
     if !bench.has_address() {
         bench.client().arrive("a").unwrap();

@@ -48,7 +48,7 @@ fn is_refused<T: std::fmt::Debug>(answer: Result<T, BackendError>, words: [&str;
     assert!(words.iter().all(|word| text.contains(word)) && error.remedy().is_some(), "{text} names not {words:?}");
 }
 
-/// Those who wait and fit now are granted at once, in their order.
+/// Waiters that fit now are granted at once, in their order.
 pub fn a_raised_limit_serves_those_who_wait(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let waiters = [1, 2, 2, 1].map(|count| waiting_permits(2, count));
@@ -109,7 +109,7 @@ pub fn the_eight_latest_limits_that_were_replaced_are_known(bench: &Bench) {
     is_refused(one.try_acquire(&permits(1, 1)), ["limit 10", "limit 1"]);
 }
 
-/// Clients that know an earlier limit are served under the one in force; others are refused, and told how to change it.
+/// Clients that know an earlier limit are served under the one in force; others are refused, with advice on how to change it.
 pub fn a_limit_that_was_replaced_stands_for_the_one_in_force(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     take_under(&one, 2, &permits(2, 2));
@@ -137,7 +137,7 @@ pub fn a_limit_that_was_set_outlives_the_holders(bench: &Bench) {
     take_under(&one, 4, &permits(2, 1));
 }
 
-/// What can never be served is told so, has no place, and is passed.
+/// A claim that can never be served is refused, has no place, and is passed.
 pub fn a_claim_above_the_limit_is_refused_and_blocks_nobody(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let (held, large, small) = (permits(4, 2), waiting_permits(4, 3), waiting_permits(4, 2));

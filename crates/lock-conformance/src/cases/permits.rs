@@ -145,7 +145,7 @@ pub fn a_large_request_at_the_head_is_not_overtaken(bench: &Bench) {
     take(&three, &small);
 }
 
-/// All that fit get their permits, in their order, each with the slots that it is told of.
+/// All that fit get their permits, in their order, each with the slots that its answer names.
 pub fn one_release_serves_all_that_fit(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let first = permits(4);

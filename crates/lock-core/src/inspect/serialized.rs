@@ -24,12 +24,12 @@ fn who<S: SerializeStruct>(fields: &mut S, note: Option<&Note>) -> Result<(), S:
 
 /// Writes the fields of a holder. A holder that is not of this library has no token.
 fn holder<S: SerializeStruct>(fields: &mut S, holder: &Holder) -> Result<(), S::Error> {
-    let known = match holder {
-        Holder::Leasehold { tokens, note } => Some((tokens.high(), note)),
+    let note = match holder {
+        Holder::Leasehold { note, .. } => Some(note),
         Holder::Foreign => None,
     };
-    who(fields, known.map(|(_, note)| note))?;
-    fields.serialize_field("token", &known.map(|(token, _)| token.get()))
+    who(fields, note)?;
+    fields.serialize_field("token", &holder.tokens().map(|tokens| tokens.high().get()))
 }
 
 impl Serialize for Holder {
@@ -102,27 +102,22 @@ impl Serialize for Page {
     }
 }
 
-/// The event in one word, the lease, who revoked it, and how many more wait.
-fn told(happened: &Happened) -> (&'static str, Option<&Held>, Option<&Note>, Option<u32>) {
-    match happened {
-        Happened::Acquired(held) => ("acquired", Some(held), None, None),
-        Happened::Queued { more, .. } => ("queued", None, None, Some(*more)),
-        Happened::Released(held) => ("released", Some(held), None, None),
-        Happened::Expired(held) => ("lost", Some(held), None, None),
-        Happened::Revoked(held, by) => ("broken", Some(held), Some(by), None),
-        Happened::Ended(held) => ("ended", Some(held), None, None),
-    }
-}
-
 impl Serialize for Change {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (event, lease, by, joined) = told(&self.happened);
-        let mut fields = serializer.serialize_struct("Change", 6)?;
-        fields.serialize_field("event", event)?;
+        let (by, joined, wanted) = match &self.happened {
+            Happened::Revoked(_, by) => (Some(by.to_string()), None, None),
+            Happened::Queued { more, wanted } => (None, Some(*more), wanted.map(Mode::kind)),
+            Happened::Acquired(_) | Happened::Released(_) | Happened::Expired(_) | Happened::Ended(_) => {
+                (None, None, None)
+            }
+        };
+        let mut fields = serializer.serialize_struct("Change", 7)?;
+        fields.serialize_field("event", self.happened.word())?;
         fields.serialize_field("name", &self.name)?;
-        fields.serialize_field("lease", &lease)?;
-        fields.serialize_field("by", &by.map(ToString::to_string))?;
+        fields.serialize_field("lease", &self.happened.lease())?;
+        fields.serialize_field("by", &by)?;
         fields.serialize_field("joined", &joined)?;
+        fields.serialize_field("wanted", &wanted)?;
         fields.serialize_field("waiters", &self.waiters)?;
         fields.end()
     }
@@ -183,6 +178,12 @@ mod tests {
             (&change["by"], &change["joined"]),
             (&"pid 12 on web-4 (it hangs)".into(), &serde_json::Value::Null)
         );
+        let happened = Happened::Queued { more: 2, wanted: Some(Mode::Shared) };
+        let change = serde_json::to_value(Change { name: "job:7".parse().unwrap(), happened, waiters: 3 }).unwrap();
+        let expected = serde_json::json!({
+            "event": "queued", "name": "job:7", "lease": null, "by": null, "joined": 2, "wanted": "shared", "waiters": 3,
+        });
+        assert_eq!(change, expected);
         assert_eq!(serde_json::to_value(Holder::Foreign).unwrap()["leasehold"], false);
         assert_eq!(serde_json::to_value(Revoked::NotHeld).unwrap(), "not-held");
     }

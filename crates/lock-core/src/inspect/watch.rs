@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Entry, Held};
-use crate::{FencingToken, Holder, LockName, Mode, Note};
+use crate::{FencingToken, LockName, Mode, Note, TokenRange};
 
 /// Something that has happened to a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,16 +68,39 @@ pub enum Happened {
     Ended(Held),
 }
 
+impl Happened {
+    /// The kind of the change in one word, as in JSON: `acquired`, `queued`, `released`, `lost`, `broken` or `ended`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Acquired(_) => "acquired",
+            Self::Queued { .. } => "queued",
+            Self::Released(_) => "released",
+            Self::Expired(_) => "lost",
+            Self::Revoked(..) => "broken",
+            Self::Ended(_) => "ended",
+        }
+    }
+
+    /// The lease that was granted, or that has ended; `None` if the queue has grown.
+    pub fn lease(&self) -> Option<&Held> {
+        match self {
+            Self::Queued { .. } => None,
+            Self::Acquired(held)
+            | Self::Released(held)
+            | Self::Expired(held)
+            | Self::Revoked(held, _)
+            | Self::Ended(held) => Some(held),
+        }
+    }
+}
+
 impl Change {
     /// The highest token of the lease, if this is the end of one. The store may remember by it who revoked the lease.
     pub fn ended(&self) -> Option<FencingToken> {
         let (Happened::Released(held) | Happened::Expired(held) | Happened::Ended(held)) = &self.happened else {
             return None;
         };
-        match held.holder {
-            Holder::Leasehold { tokens, .. } => Some(tokens.high()),
-            Holder::Foreign => None,
-        }
+        held.holder.tokens().map(TokenRange::high)
     }
 
     /// Changes how a lease ended, by what the store remembers: who revoked it, if somebody did, or an error if it does not answer.
@@ -133,8 +156,7 @@ fn new(before: Option<&Entry>, after: &Entry) -> Vec<Change> {
 
 /// The leases of one entry that the other does not list; none if one of the two does not list all of its leases.
 fn only_in<'a>(one: &'a Entry, other: Option<&Entry>) -> Vec<&'a Held> {
-    let lists_all = |entry: &Entry| usize::try_from(entry.leases).is_ok_and(|leases| leases <= entry.holders.len());
-    if !lists_all(one) || !other.is_none_or(lists_all) {
+    if !one.lists_all_leases() || !other.is_none_or(Entry::lists_all_leases) {
         return Vec::new();
     }
     let is_listed = |held: &&Held| other.is_some_and(|other| other.holders.iter().any(|known| is_same(held, known)));
@@ -142,17 +164,13 @@ fn only_in<'a>(one: &'a Entry, other: Option<&Entry>) -> Vec<&'a Held> {
 }
 
 fn is_same(one: &Held, other: &Held) -> bool {
-    match (&one.holder, &other.holder) {
-        (Holder::Leasehold { tokens: one, .. }, Holder::Leasehold { tokens: other, .. }) => one.low() == other.low(),
-        (Holder::Foreign, Holder::Foreign) => true,
-        (Holder::Leasehold { .. }, Holder::Foreign) | (Holder::Foreign, Holder::Leasehold { .. }) => false,
-    }
+    one.holder.tokens().map(TokenRange::low) == other.holder.tokens().map(TokenRange::low)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FencingToken, Note, TokenRange};
+    use crate::Holder;
 
     fn entry(name: &str, token: u64, left: u64, waiters: u32) -> Entry {
         let token = FencingToken::new(token).unwrap();
@@ -162,11 +180,10 @@ mod tests {
     }
 
     fn told(before: &[Entry], after: &[Entry], between: u64) -> Vec<String> {
-        let told = |Change { name, happened, waiters }| match happened {
+        let told = |Change { name, happened, waiters }| match &happened {
             Happened::Acquired(held) => format!("{name} acquired {:?}", held.mode),
             Happened::Queued { more, .. } => format!("{name} queued {more} of {waiters}"),
-            Happened::Released(_) => format!("{name} released"),
-            Happened::Expired(_) => format!("{name} expired"),
+            Happened::Released(_) | Happened::Expired(_) => format!("{name} {}", happened.word()),
             Happened::Revoked(..) | Happened::Ended(_) => unreachable!("two listings do not tell this"),
         };
         changes(before, after, Duration::from_secs(between)).into_iter().map(told).collect()
@@ -176,10 +193,10 @@ mod tests {
     fn a_lease_that_ends_before_its_time_was_released_and_another_one_has_expired() {
         let before = [entry("c", 3, 9, 0), entry("b", 2, 1, 0), entry("a", 1, 20, 1)];
         let after = [entry("c", 3, 30, 2), entry("a", 4, 30, 0)];
-        assert_eq!(told(&before, &after, 2), ["a released", "b expired", "a acquired Exclusive", "c queued 2 of 2"]);
+        assert_eq!(told(&before, &after, 2), ["a released", "b lost", "a acquired Exclusive", "c queued 2 of 2"]);
         assert_eq!(told(&after, &after, 2), Vec::<String>::new());
         assert_eq!(told(&before[2..], &[], 19), ["a released"]);
-        assert_eq!(told(&before[2..], &[], 20), ["a expired"]);
+        assert_eq!(told(&before[2..], &[], 20), ["a lost"]);
     }
 
     #[test]

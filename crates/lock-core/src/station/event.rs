@@ -65,7 +65,7 @@ pub enum Event {
         /// How much longer the hold would have lasted without it.
         remaining: Duration,
     },
-    /// A hold was lost. That is also told of a leader that stepped down because its lease was not renewed in time.
+    /// A hold was lost. That is also reported of a leader that stepped down because its lease was not renewed in time.
     #[non_exhaustive]
     Lost {
         /// The lock.

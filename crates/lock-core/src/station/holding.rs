@@ -166,7 +166,7 @@ impl Station {
         }
     }
 
-    /// A holder loses its hold: it is told first. What may be left at the store is released with the last turn, except what
+    /// A holder loses its hold: it is notified first. What may be left at the store is released with the last turn, except what
     /// may still keep others out for it.
     pub(super) fn lose(&mut self, now: Moment, id: TurnId, reason: LossReason) {
         let Some(mut held) = self.leases.take(|held| held.has(id)) else { return };

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Admission, Answer, BackendError, Claim, Fairness, Hold, Keep, Lease, LossReason, Moment, Note, Owner, Policy,
-    Refusal, ReleaseRequest, Released, Renewed, StoreEvent, Terms, Ticket,
+    Refusal, ReleaseRequest, Released, Renewed, StoreEvent, Terms, Ticket, Ttl,
 };
 
 /// Names one turn at a station, from joining the wait queue to the end of the hold. Made by the facade: unique per station, and rising,
@@ -44,6 +44,21 @@ pub struct Join {
 }
 
 impl Join {
+    /// A waiter that wants the lock for itself, at the default ttl, and waits for it without limit, even while the store is unreachable.
+    pub fn new(turn: TurnId, note: Note) -> Self {
+        Self {
+            turn,
+            terms: Terms::exclusive(Ttl::DEFAULT),
+            patience: Patience::Forever,
+            long_waits: LongWaits::Reported,
+            on_unavailable: OnUnavailable::Wait,
+            max_requests: None,
+            fairness: Fairness::Fair,
+            max_hold: None,
+            note,
+        }
+    }
+
     /// Whether it gives up when requests have failed for so long.
     pub(super) fn gives_up_after(&self, outage: Duration, policy: &Policy) -> bool {
         self.on_unavailable == OnUnavailable::Fail && outage >= policy.within(self.terms.ttl)
@@ -163,7 +178,7 @@ pub enum Input {
     Tick,
     /// The client closes: waiters are refused, holders lose their holds.
     Close,
-    /// The station has panicked. The same, and observers are told that the holds are lost. No input follows.
+    /// The station has panicked. The same, and observers are notified that the holds are lost. No input follows.
     Break,
 }
 
@@ -227,7 +242,7 @@ pub enum Output {
         /// Why.
         refusal: Refusal,
     },
-    /// The holder's wish for other terms was granted or refused. If its turn ends first, only that is told.
+    /// The holder's wish for other terms was granted or refused. If its turn ends first, only that is reported.
     Replaced {
         /// Whose turn.
         turn: TurnId,

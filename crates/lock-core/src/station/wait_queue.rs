@@ -250,8 +250,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     use super::*;
-    use crate::station::LongWaits;
-    use crate::{Fairness, Note, OnUnavailable, Patience, Ttl};
+    use crate::{Note, OnUnavailable, Patience, Ttl};
 
     const TERMS: Terms = Terms::exclusive(Ttl::DEFAULT);
 
@@ -259,25 +258,14 @@ mod tests {
         Moment::from_nanos(nanos)
     }
 
+    fn join(turn: u64, patience: Patience) -> Join {
+        Join { patience, ..Join::new(TurnId(turn), Note::from_wire("1@test")) }
+    }
+
     fn queue(patiences: &[Patience]) -> WaitQueue {
         let mut queue = WaitQueue::default();
         for (turn, patience) in (1..).zip(patiences) {
-            let note = Note::from_wire("1@test");
-            let (turn, terms, patience) = (TurnId(turn), TERMS, *patience);
-            queue.join(
-                at(0),
-                Join {
-                    turn,
-                    terms,
-                    patience,
-                    on_unavailable: OnUnavailable::Wait,
-                    max_requests: None,
-                    fairness: Fairness::Fair,
-                    max_hold: None,
-                    long_waits: LongWaits::Reported,
-                    note,
-                },
-            );
+            queue.join(at(0), join(turn, *patience));
         }
         queue
     }
@@ -383,25 +371,9 @@ mod tests {
     fn many_waits_end_one_by_one() {
         const MANY: u64 = 100_000;
         let mut queue = WaitQueue::default();
-        let note = Note::from_wire("1@test");
         for turn in 0..MANY {
             // The last to come are the first to go.
-            let patience = until(at(1 + MANY - turn));
-            let turn = TurnId(turn);
-            queue.join(
-                at(0),
-                Join {
-                    turn,
-                    terms: TERMS,
-                    patience,
-                    on_unavailable: OnUnavailable::Wait,
-                    max_requests: None,
-                    fairness: Fairness::Fair,
-                    max_hold: None,
-                    long_waits: LongWaits::Reported,
-                    note: note.clone(),
-                },
-            );
+            queue.join(at(0), join(turn, until(at(1 + MANY - turn))));
         }
         for left in (0..MANY).rev() {
             let Some(end) = queue.next_deadline() else { panic!("{left} have no deadline") };

@@ -27,7 +27,7 @@ const fn refused(kind: ErrorKind) -> Meaning {
 /// What a server's answer means. Its words say more than its code, which is that of unknown errors for some of them.
 ///
 /// # Source
-/// etcd: `rpctypes/error.go` has the words. Its server's `v3_server.go` and `apply.go` say which are told before anything is carried out.
+/// etcd: `rpctypes/error.go` has the words. Its server's `v3_server.go` and `apply.go` say which are returned before anything is carried out.
 pub(super) fn meaning(status: &Status) -> Meaning {
     use ErrorKind::{Config, Denied, Unavailable, Unreachable};
     match status.message().trim_start_matches("etcdserver: ") {

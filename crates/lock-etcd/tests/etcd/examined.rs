@@ -1,4 +1,4 @@
-//! What operators are told, and what transactions of users compare.
+//! The findings for operators, and what transactions of users compare.
 
 use lock_core::examine::{Check, Verdict};
 use lock_core::{Certainty, StoreConfig};

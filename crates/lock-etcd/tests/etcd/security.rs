@@ -98,7 +98,7 @@ fn files_that_do_not_fit_are_named_before_anything_is_sent() {
     is_refused(&url(&own, ""), ErrorKind::Config, "sslrootcert=FILE");
 }
 
-/// The name of a file that is not there is told.
+/// The error names a file that is not there.
 #[test]
 fn a_missing_file_is_named() {
     let error = refusal(&secured("127.0.0.1", 1, Path::new("/nowhere.pem"), ""));

@@ -32,7 +32,7 @@ pub(crate) fn start() -> EtcdServer {
     EtcdServer::start_version(VERSION)
 }
 
-/// A client of the store, and the events that it was told.
+/// A client of the store, and the events that it received.
 pub(crate) struct Client {
     pub(crate) store: Arc<Bridged<Store>>,
     told: Mutex<Receiver<StoreEvent>>,
@@ -145,7 +145,7 @@ impl Client {
         noted.iter().any(is_it)
     }
 
-    /// Whether it was told that ends may have been missed.
+    /// Whether it was notified that ends may have been missed.
     pub(crate) fn is_to_recheck(&self) -> bool {
         self.is_told(|event| matches!(event, StoreEvent::RecheckAll))
     }

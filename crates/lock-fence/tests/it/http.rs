@@ -1,4 +1,4 @@
-//! The layer, in front of a service that keeps what it is told.
+//! The layer, in front of a service that stores what it receives.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -173,7 +173,7 @@ fn each_path_is_a_resource_unless_the_layer_says_otherwise() {
     assert_eq!((status(&one, "/a", "34"), status(&one, "/b", "33")), (200, 409));
 }
 
-/// A service that is told when to write.
+/// A service that writes on demand.
 #[derive(Clone, Default)]
 struct Slow {
     store: Store,

@@ -25,7 +25,7 @@ trait Account {
     fn write(&mut self, token: FencingToken, balance: i64) -> bool;
 }
 
-/// What the earlier and the later holder are told when they have written, and the balance in the end. Both read 100; the earlier
+/// The answers to the writes of the earlier and the later holder, and the balance in the end. Both read 100; the earlier
 /// one adds 50, the later one 20.
 fn play(account: &mut dyn Account, before_the_read: fn(&mut dyn Account, WriteToken) -> bool) -> ([bool; 2], i64) {
     assert!(account.write(token(6), 100));

@@ -34,7 +34,7 @@ fn with_the_token(db: &Connection, token: FencingToken, text: &str) -> bool {
 struct Replica {
     db: Arc<Mutex<Connection>>,
     write: Write,
-    /// A request with the body "paused" says that it is there, and goes on when it is told.
+    /// A request with the body "paused" says that it is there, and continues on demand.
     paused: Arc<Notify>,
     resume: Arc<Notify>,
 }

@@ -37,6 +37,12 @@ fn one_source_makes_both_forms() {
     assert_eq!(added.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Some(10)));
 }
 
+/// What would mean something else for threads does not compile. `TRYBUILD=overwrite` writes what the compiler says now; review the diff.
+#[test]
+fn async_blocks_are_refused_in_both_forms() {
+    trybuild::TestCases::new().compile_fail("tests/mistakes/*.rs");
+}
+
 #[test]
 fn an_item_makes_both_forms_in_one_place() {
     let twice = pin!(AsyncBackend::twice(&3_u8));

@@ -14,7 +14,7 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 
 const CLOSED: Refusal = Refusal::Error(AcquireError::Closed);
 
-/// A clock that panics while it is told to.
+/// A clock that panics on demand.
 #[derive(Clone, Debug, Default)]
 struct Fragile {
     clock: ManualClock,
@@ -71,7 +71,7 @@ fn a_panic_ends_the_station_and_everybody_there_is_told() {
     assert!(stations.site(&"b".parse().unwrap(), NameKind::Lock).is_idle(), "others go on");
 }
 
-/// What a station still says after its close has panicked does not count: everybody has been told.
+/// What a station still says after its close has panicked does not count: everybody has been notified.
 #[test]
 fn a_panic_while_a_broken_station_is_closed_leaves_nobody_waiting() {
     let clock = Fragile::default();

@@ -160,7 +160,7 @@ pub struct Leaders {
     view: LeaderView,
     /// When the last poll began. Kept across calls: one that is dropped before the next poll is due must not delay it.
     read_at: Option<Instant>,
-    /// The client was closed, and this was told.
+    /// The client was closed, and this was reported.
     has_ended: bool,
 }
 

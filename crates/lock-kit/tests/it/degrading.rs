@@ -15,7 +15,7 @@ use crate::support::{Bench, Store, until};
 const AWAY: Fault = Fault::Refused(ErrorKind::Unreachable);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What an observer was told of degraded holds, and of waits that ended.
+/// An observer's events of degraded holds, and of waits that ended.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<String>>>);
 

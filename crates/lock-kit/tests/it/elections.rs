@@ -274,7 +274,7 @@ fn threads_observe_as_well() {
     }
 }
 
-/// They send nothing any more, and tell those who observe.
+/// They send nothing any more, and notify observers.
 #[tokio::test(flavor = "multi_thread")]
 async fn observers_end_when_their_client_is_closed() {
     let bench = Bench::new();
@@ -408,7 +408,7 @@ async fn work_is_not_begun_by_a_candidate_whose_lease_is_about_to_end() {
     assert_eq!(begun.load(Ordering::SeqCst), 0, "work began in a term that was over");
 }
 
-/// What observers of a client are told, without what is only for debugging.
+/// The events for observers of a client, without what is only for debugging.
 #[derive(Clone, Default)]
 struct Told(Arc<std::sync::Mutex<Vec<String>>>);
 

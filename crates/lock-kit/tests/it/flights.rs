@@ -245,7 +245,7 @@ async fn a_task_that_has_lost_its_lease_puts_nothing() {
     assert_eq!(flight.get_or_compute(&shelf, async || Ok(Some(2))).await.unwrap(), Some(2));
 }
 
-/// Those who waited do not all compute at the same time.
+/// The waiters do not all compute at the same time.
 #[test]
 fn after_a_failure_others_compute_one_by_one() {
     for store in [Store::memory(), Store::quorum()] {

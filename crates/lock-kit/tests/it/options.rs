@@ -14,7 +14,7 @@ use test_support::bounds::within;
 use crate::shelf::{AnyError, Shelf};
 use crate::support::Bench;
 
-/// Only by their reason can a wait, a ttl and the rest be told to have arrived.
+/// Only by their reason is it known that a wait, a ttl and the rest have arrived.
 #[test]
 fn every_kind_takes_all_options_at_once() {
     let bench = Bench::new();

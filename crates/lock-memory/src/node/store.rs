@@ -17,7 +17,7 @@ use super::lock::{NodeLock, node_time};
 use crate::BACKEND;
 use crate::notice::ClientId;
 
-/// A client to be told that a lock is free.
+/// A client to be notified that a lock is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Freed {
     /// The client whose claim wanted a place in the queue.

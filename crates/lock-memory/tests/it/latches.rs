@@ -1,4 +1,4 @@
-//! Who is told about a latch, and that nothing of it stays behind.
+//! Who is notified of a latch, and that nothing of it stays behind.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -205,7 +205,7 @@ fn a_reader_learns_from_its_renewals_that_others_wait() {
     }
 }
 
-/// A claim that is told to wait can tell later grants from earlier ones, also of another lock, where its own has none.
+/// A claim that is queued can tell later grants from earlier ones, also of another lock, where its own has none.
 #[test]
 fn a_waiter_is_told_the_highest_token_that_was_drawn() {
     let mut store = held();

@@ -32,7 +32,7 @@ fn waiters_behind_an_open_fence_time_out_or_get_the_lock_after_its_commit() {
     end(waiter).unwrap();
 }
 
-/// The places of those who wait end before it does, unless they are refreshed beside it.
+/// The waiters' places end before it does, unless they are refreshed beside it.
 #[test]
 fn a_long_transaction_loses_none_of_those_who_wait_behind_it() {
     let place = Place::new();

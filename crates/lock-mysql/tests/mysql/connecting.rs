@@ -59,7 +59,7 @@ fn a_wrong_password_an_unknown_user_and_an_unknown_database_are_refused() {
         is_refused(&url.replace("locker:", user), ErrorKind::Denied, &unknown);
     }
     is_refused(&url.replace(":sesame", ""), ErrorKind::Denied, &denied);
-    // Who may do everything is told that it is not there.
+    // The error for an account that may do everything says that it is not there.
     server.execute("GRANT ALL ON *.* TO locker@'%'");
     is_refused(
         &url.replace("/test_locks", "/nowhere"),

@@ -53,7 +53,7 @@ fn what_was_granted_after_the_dump_is_refused_and_tokens_go_on_above_it() {
     session.begin("passing", low(&next)).unwrap();
 }
 
-/// Programs leave out the procedures unless they are told otherwise.
+/// Programs leave out the procedures by default.
 #[test]
 fn a_dump_without_procedures_is_refused_and_can_be_completed() {
     let place = Place::new();

@@ -145,7 +145,7 @@ fn flush(server: &MysqlServer, setting: u8) {
     server.execute(&format!("SET GLOBAL innodb_flush_log_at_trx_commit = {setting}"));
 }
 
-/// A server that keeps what was committed in its memory, if it is told to, so that a crash loses it.
+/// A server that keeps what was committed in its memory, if configured so, so that a crash loses it.
 fn forgetful() -> MysqlServer {
     MysqlServer::start_with(MysqlOptions::default().arguments(&["innodb_flush_log_at_timeout=2700"]))
 }

@@ -16,7 +16,7 @@ use crate::support::{
     waiting,
 };
 
-/// What the sessions of a pool may have been told.
+/// The settings that the sessions of a pool may have.
 const ODD: [&str; 5] = [
     "SET autocommit = 0",
     "SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'",

@@ -321,7 +321,7 @@ pub(crate) fn take(client: &Client, claim: &Claim) -> Lease {
     granted(client.acquire(claim, SOON))
 }
 
-/// What a request is told that waits in vain for a fenced transaction. On a busy machine, its time may be over before.
+/// The answer to a request that waits in vain for a fenced transaction. On a busy machine, its time may be over before.
 #[track_caller]
 pub(crate) fn is_told_of_a_fence<T: std::fmt::Debug>(request: impl Fn() -> Result<T, BackendError>) -> BackendError {
     let error = wait_for("an answer in time", || {

@@ -122,7 +122,7 @@ fn two_turns(bank: &Bank) -> u64 {
 }
 
 /// A process has passed the lock on to its next turn, which reads and writes in two transactions. The first turn comes back between them.
-/// Returns the money, and what the first turn was told.
+/// Returns the money, and the answer to the first turn.
 fn turn_that_comes_back(changes: &Changes<'_>) -> (i32, Result<(), String>) {
     let bank = bank_of(changes);
     let (token, [first, second]) = (two_turns(&bank), [bank.place.session(), bank.place.session()]);
@@ -163,7 +163,7 @@ fn a_fence_that_locks_no_row_lets_two_turns_of_one_process_work_at_once() {
 }
 
 /// A transaction has read something before it is fenced, and another one of the lease has changed the account since. Returns the money of the
-/// account, and what the late one was told.
+/// account, and the answer to the late one.
 fn fence_behind_a_read(changes: &Changes<'_>) -> (i32, Result<(), String>) {
     let bank = bank_of(changes);
     let (token, [early, late]) = (two_turns(&bank), [bank.place.session(), bank.place.session()]);

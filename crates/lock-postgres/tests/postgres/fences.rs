@@ -151,7 +151,7 @@ fn a_fence_without_turns_lets_two_turns_of_one_lease_work_at_once() {
     first.begin("stock", token).unwrap();
 }
 
-/// Three transactions of one turn begin while one of the turn before is open. Returns what each of them is told.
+/// Three transactions of one turn begin while one of the turn before is open. Returns the answer to each of them.
 fn three_of_a_later_turn(place: &Place) -> Vec<Result<(), tokio_postgres::Error>> {
     let (earlier, watcher) = (place.session(), place.session());
     let token = low(&take(&place.client(), &several_turns()));

@@ -15,7 +15,7 @@ use crate::support::{BRIEF, SOON, Session, claim, client, end, events_of, lastin
 
 const CLIENTS: usize = 16;
 const ROUNDS: usize = 3;
-/// What PgBouncer opens to a database unless it is told otherwise.
+/// How many connections PgBouncer opens to a database by default.
 const POOL: i64 = 20;
 
 /// What a holder does, and whether it was alone.
@@ -90,7 +90,7 @@ fn clients_behind_a_pooler_exchange_a_lock_over_a_bounded_number_of_connections(
 const COUNTED_FOR: Duration = Duration::from_secs(5);
 /// How many requests a second come of a client that waits, at most: a look each 10 ms, and what it takes to claim ten times.
 const REQUESTS: i64 = 200;
-/// How often a second it is told that the lock may be free, at most: each 100 ms, and what was told just before.
+/// How often a second it is notified that the lock may be free, at most: each 100 ms, and once just before.
 const TOLD: i64 = 15;
 
 /// A transaction that is fenced by a lease that has expired. The lock looks free, and is not.
@@ -109,7 +109,7 @@ fn requests(session: &Session) -> [i64; 2] {
     [count, "SELECT leasehold.clock()"].map(|question| session.value(question))
 }
 
-/// How often a second the database serves a request, and the client is told something, while it goes on waiting.
+/// How often a second the database serves a request, and notifies the client, while it continues to wait.
 fn rates(watcher: &Session, told: &Receiver<StoreEvent>) -> [i64; 2] {
     let ([requests_before, begun], _) = (requests(watcher), told.try_iter().count());
     thread::sleep(COUNTED_FOR);

@@ -41,7 +41,7 @@ impl Small {
         Arc::new(Bridged::new(pooled, self.bridge.clone()))
     }
 
-    /// The connection. Those who wait for it get it in turn.
+    /// The connection. Its waiters get it in turn.
     fn get(&self) -> Object {
         let pool = self.clone();
         end(meanwhile(move || pool.bridge.block_on(pool.pool.get()).unwrap()))

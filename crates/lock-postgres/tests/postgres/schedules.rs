@@ -85,7 +85,7 @@ fn a_commit_that_compares_no_end_of_a_lease_takes_over_one_that_lives() {
     granted(rival_with_an_old_snapshot(&[("OR h.until <> x.until", "")]));
 }
 
-/// A renewal is decided, and its commit in flight, while a rival finds that the lease has ended. Returns what the rival is told after the
+/// A renewal is decided, and its commit in flight, while a rival finds that the lease has ended. Returns the rival's answer after the
 /// renewal has ended in this way.
 fn rival_of_a_renewal(changes: &[(&str, &str)], end_of_renewal: &str) -> Result<Answer, BackendError> {
     let place = Place::twin(changes);

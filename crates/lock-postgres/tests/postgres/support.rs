@@ -270,14 +270,14 @@ pub(crate) fn releases(client: &Client, claim: &Claim) {
     assert_eq!(client.release(&release_of(claim), SOON), Ok(Released::Released));
 }
 
-/// What a client is told from now on.
+/// A client's events from now on.
 pub(crate) fn events_of(client: &(impl Backend + ?Sized)) -> Receiver<StoreEvent> {
     let (tell, told) = channel();
     client.listen(EventSink::new(move |event| _ = tell.send(event)));
     told
 }
 
-/// Waits until a client is told that a waiter of its own has the lock.
+/// Waits until a client is notified that a waiter of its own has the lock.
 #[track_caller]
 pub(crate) fn is_told(told: &Receiver<StoreEvent>, waiter: &Claim) {
     let is_grant = |event| matches!(event, StoreEvent::Granted { lease, .. } if lease.owner == waiter.owner);

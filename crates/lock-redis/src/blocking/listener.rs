@@ -41,7 +41,7 @@ impl Listener {
 
     /// Somebody waits. The first to do so opens the channel, within a time limit; from then on the thread sees to it.
     pub(crate) fn needed(&self, within: Duration) {
-        // No one waits for the first subscription: waiters that arrive meanwhile are told to ask again.
+        // No one waits for the first subscription: waiters that arrive meanwhile are notified to ask again.
         if self.started.swap(true, Ordering::Relaxed) {
             return;
         }

@@ -109,7 +109,7 @@ impl Stack {
         self.listener.as_ref().is_some_and(|listener| !listener.is_started())
     }
 
-    /// Somebody waits to be told.
+    /// Somebody waits for a notification.
     pub(crate) fn listen(&self, span: Span) {
         if let Some(listener) = &self.listener {
             // The subscription takes two steps; then the claim has to be sent again.

@@ -155,7 +155,7 @@ impl Link {
         let task = tokio::spawn(async move {
             let outcome = connect(target, channel.as_ref()).await.map(Arc::new);
             *lock(&state) = outcome.as_ref().map_or(State::Down, |live| State::Up(Arc::clone(live)));
-            // Waiters that are told to ask again find the connection in place.
+            // Waiters that are notified to ask again find the connection in place.
             if let (Ok(live), Some(channel)) = (&outcome, &channel)
                 && let Some(subscription) = live.subscription
             {

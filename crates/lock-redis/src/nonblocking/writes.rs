@@ -130,7 +130,7 @@ impl Run {
         joined.or(own).unwrap_or_default()
     }
 
-    /// Gives each request its answer. If the server did not run them, each one is told, and asks again alone.
+    /// Gives each request its answer. If the server did not run them, each one gets the error, and is sent again alone.
     fn answered(self, reply: Value, waited: Option<&RedisResult<Value>>) {
         let answers = match self.many() {
             Some(many) => apart(many, reply, self.0.len()),

@@ -112,7 +112,7 @@ impl Question for Scan<'_> {
 }
 
 /// The locks among the keys that were looked at: ours, and those of other libraries for which somebody waits here.
-/// Whether any other string is a lock cannot be told.
+/// Whether any other string is a lock is unknown.
 pub(crate) fn entries(names: &[LockName], seen: Vec<Seen>) -> Vec<Entry> {
     let listed = |(name, seen): (&LockName, Seen)| match seen {
         Seen::Value(lock) if lock.waiters > 0 || lock.shared.is_some() || Stored::read(&lock.value).is_some() => {

@@ -39,7 +39,7 @@ pub(crate) fn of_slot(server_info: &ServerInfo, slot: HashSlot) -> Call {
     told(Call::plain(verify), server_info)
 }
 
-/// What the script for one hash slot is told.
+/// The arguments of the script for one hash slot.
 fn told(call: Call, server_info: &ServerInfo) -> Call {
     let longest = to_millis(server_info.failover.longest());
     call.arg(&server_info.run_id).arg(longest).arg(to_millis(GRACE))

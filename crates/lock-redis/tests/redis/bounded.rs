@@ -267,7 +267,7 @@ fn a_wait_that_began_after_a_reset_is_left_alone() {
     assert_eq!(server.command::<i64>(&["HLEN", "leasehold:{late}:latch:w"]), 1);
 }
 
-/// A long list of waiters that have left is shortened by those who join, a few places each.
+/// A long list of waiters that have left is shortened by new waiters, a few places each.
 #[test]
 fn a_list_is_shortened_in_steps() {
     const LEFT: usize = 2_000;

@@ -82,7 +82,7 @@ const LOSSES: [Loss; 4] = [
 ];
 
 /// What the option is for: the holder's lease is valid for longer than all of this takes.
-/// A dwell is told, or why nothing is.
+/// A dwell is reported, or the reason why there is none.
 pub(crate) fn tells_dwell(client: &Client, claim: &Claim) -> Result<(), BackendError> {
     match client.acquire(claim, SOON) {
         Err(error) if error.end().is_some() => Ok(()),

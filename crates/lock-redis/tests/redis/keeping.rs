@@ -1,4 +1,4 @@
-//! A lock that is kept for a while after its release: what is stored, and who is told.
+//! A lock that is kept for a while after its release: what is stored, and who is notified.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

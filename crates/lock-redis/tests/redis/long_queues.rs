@@ -213,7 +213,7 @@ fn releases_that_go_together_pass_over_the_dead_in_steps() {
     assert!(claims.iter().all(|claim| waiting(&server, claim.name.as_str()) == 0));
 }
 
-/// Those behind the dead are told to ask where some before them were served.
+/// Waiters behind the dead are notified to ask where some before them were served.
 #[test]
 fn a_reader_behind_the_dead_is_told() {
     let server = RedisServer::start();

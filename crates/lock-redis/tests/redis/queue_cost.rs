@@ -78,7 +78,7 @@ fn each_step_of_a_long_queue_costs_as_much_as_of_a_short_one() {
     }
 }
 
-/// Hundreds give up behind one that does not: each costs the same, and those who join make the queue short again.
+/// Hundreds give up behind one that does not: each costs the same, and new waiters make the queue short again.
 #[test]
 fn many_waiters_that_leave_at_once_cost_no_more_each() {
     const COUNT: usize = 400;

@@ -202,7 +202,7 @@ fn a_hand_over_counts_once_the_replica_has_it() {
         let (one, other) = (connect(&url), connect(&url));
         hand_over(&one, &other, || assert!(replica.command::<Option<String>>(&["GET", "a"]).is_some(), "{facade}"));
 
-        // The holder does not wait for replicas, so the waiter is told of its grant at once.
+        // The holder does not wait for replicas, so the waiter is notified of its grant at once.
         let holder = connect(&primary.url());
         let held = holder.acquire("a", TTL);
         within("the waiter's answer", || {

@@ -1,4 +1,4 @@
-//! Holders are told at once that their lease was revoked, where the server can push.
+//! Holders are notified at once that their lease was revoked, where the server can push.
 
 use std::sync::mpsc;
 use std::thread;

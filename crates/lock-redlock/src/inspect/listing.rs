@@ -95,7 +95,7 @@ impl Listing {
     /// The page, once all nodes were asked.
     pub(crate) fn page(self, answers: &Answers) -> Page {
         let entries = self.found.iter().enumerate().filter_map(|(position, name)| entry(answers, name, position));
-        // Whether another string is a lock cannot be told.
+        // Whether another string is a lock is unknown.
         let entries = entries.filter(|entry| entry.holder != Holder::Foreign).collect();
         Page { entries, next: self.next() }
     }

@@ -64,6 +64,8 @@ pub(crate) fn noted(answers: &mut [Renewed], notes: Vec<Option<Note>>) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use lock_core::{ErrorKind, Operation, Ttl};
 
     use super::*;
@@ -73,7 +75,8 @@ mod tests {
         let lost = || BackendError::new("a", Operation::Inspect, ErrorKind::Timeout, Effect::Unknown, "no answer");
         let outcome = |told: Option<Revoked>| Heard::Outcome(told.map(Told::Revoked).ok_or_else(lost));
         let nodes = ["a", "b", "c"].iter().zip(nodes).map(|(node, told)| ((*node).to_owned(), outcome(told)));
-        revoked(&Answers { majority: 2, max_ttl: Ttl::DEFAULT, nodes: nodes.collect() })
+        let nodes = nodes.collect();
+        revoked(&Answers { majority: 2, max_ttl: Ttl::DEFAULT, abstaining: BTreeSet::new(), nodes })
     }
 
     #[test]

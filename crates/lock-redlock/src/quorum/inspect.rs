@@ -19,6 +19,8 @@ pub struct Answers {
     pub(crate) majority: usize,
     /// The longest ttl of the deployment.
     pub(crate) max_ttl: Ttl,
+    /// The nodes that abstain, according to the last recovery pass: what they do not have, they may have forgotten.
+    pub(crate) abstaining: BTreeSet<NodeId>,
     /// For each node its address, and what came of asking it.
     pub(crate) nodes: Vec<(String, Heard)>,
 }
@@ -49,7 +51,8 @@ impl Inspect {
     pub(super) fn begin(nodes: &mut Nodes, now: Moment, asks: Vec<Option<Inspection>>, within: Duration) -> Self {
         let unanswered = nodes.all.iter().zip(&asks).map(|(node, ask)| (node.address.clone(), not_heard(node, ask)));
         let unanswered = unanswered.collect();
-        let answers = Answers { majority: nodes.majority(), max_ttl: nodes.max_ttl, nodes: unanswered };
+        let abstaining = nodes.ids().filter(|id| nodes.all[id.0].epoch.is_none()).collect();
+        let answers = Answers { majority: nodes.majority(), max_ttl: nodes.max_ttl, abstaining, nodes: unanswered };
         let mut inspect = Self { open: BTreeSet::new(), answers: Some(answers), verdict: None };
         if let Some(refusal) = &nodes.watch.refusal {
             inspect.verdict = Some(Err(refusal.clone()));
@@ -130,11 +133,6 @@ impl Answers {
     pub(crate) fn told(&self) -> impl Iterator<Item = (NodeId, &Told)> {
         let told = self.nodes.iter().map(|(_, heard)| heard.told());
         told.enumerate().filter_map(|(index, told)| Some((NodeId(index), told?)))
-    }
-
-    /// How many nodes may have what is not known of. The address of one that is excluded may lead to another server for others.
-    pub(crate) fn silent(&self) -> usize {
-        self.nodes.iter().filter(|(_, heard)| heard.told().is_none()).count()
     }
 
     /// The answers, if a majority has answered.

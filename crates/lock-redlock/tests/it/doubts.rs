@@ -1,4 +1,4 @@
-//! What operators are told, and can do, while not every node answers.
+//! What operators see, and can do, while not every node answers.
 
 use std::slice::from_ref;
 use std::sync::Arc;

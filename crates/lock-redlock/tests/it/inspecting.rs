@@ -101,6 +101,26 @@ fn a_lease_is_shown_for_as_long_as_a_majority_has_it_with_their_votes() {
     assert!(["node-0", "node-1"].iter().all(|node| error.to_string().contains(node)), "{error}");
 }
 
+/// The lease is valid until it ends, although only one node has it by now.
+#[test]
+fn a_node_that_abstains_may_have_forgotten_a_lease() {
+    let rig = Rig::in_use(3);
+    let client = rig.connected();
+    rig.faults[2].fail_next(Operation::Acquire, FULL);
+    let lease = granted(acquire(&client, &claim(1)));
+    client.flush(WITHIN);
+    rig.nodes[1].forget();
+    let watcher = apart(&rig).client();
+    let entry = watcher.holder(&lease.name, WITHIN).unwrap().expect("the node that abstains may have had it");
+    assert_eq!(
+        entry.votes.unwrap().to_string(),
+        "possibly held, 1 of 3: node-0 (node-2: not held, node-1: may have forgotten it)"
+    );
+    assert_eq!(entry.remaining, Some(lease.terms.ttl.get()), "it may have been the one that keeps it longest");
+    rig.clock.advance(lease.terms.ttl.get());
+    assert_eq!(watcher.holder(&lease.name, WITHIN).unwrap(), None);
+}
+
 #[test]
 fn grants_of_two_owners_with_one_token_are_no_majority() {
     let rig = Rig::in_use(3);

@@ -3,7 +3,7 @@
 //! nobody votes for a while, as the tests of recovery show.
 //!
 //! A prefix would not do: a node counts tokens for all locks of a database. While others draw, its nodes draw different tokens, and an
-//! owner that asks again and is answered by another majority may be told another token.
+//! owner that asks again and is answered by another majority may get another token.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

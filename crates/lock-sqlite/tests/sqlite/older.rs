@@ -274,7 +274,7 @@ fn an_older_program_has_to_wait_while_a_lock_is_kept() {
     assert!(older.hold().is_none() && older.acquire(&old));
 }
 
-/// An operator's older program can end a lock over the heads of those who hold it. Nobody holds it then.
+/// An operator's older program can end a lock without its holders' knowledge. Nobody holds it then.
 #[test]
 fn holds_that_an_older_program_has_ended_never_come_back() {
     let rig = Rig::new();

@@ -1,4 +1,4 @@
-//! What operators are told.
+//! The findings for operators.
 
 use lock_core::StoreConfig;
 use lock_core::examine::{Check, Verdict};

@@ -1,4 +1,4 @@
-//! A follower dies before it has told the leader of its clients.
+//! A follower dies before it has reported its clients to the leader.
 
 use std::future::Future;
 use std::thread;

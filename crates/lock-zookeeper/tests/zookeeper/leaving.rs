@@ -10,7 +10,7 @@ use test_support::bounds::wait_at_most;
 use crate::support::{Client, LONG, Viewer, claim, end, meanwhile, server, url, waiting};
 
 const ROUNDS: u64 = 50;
-/// One of about a thousand told an event too late, before sessions waited for events that were being told.
+/// One of about a thousand delivered an event too late, before sessions waited for events that were being delivered.
 const ENDINGS: usize = 300;
 
 #[test]

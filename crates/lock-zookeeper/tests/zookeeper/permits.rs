@@ -38,7 +38,7 @@ fn slots_are_nodes_that_end_with_the_lease() {
     assert_eq!(viewer.children("/permits/nodes").len(), 4 + 2, "a claim without a place leaves none");
 }
 
-/// Those who are granted permits at the same time take different slots, and tokens rise on each of them.
+/// Holders that are granted permits at the same time take different slots, and tokens rise on each of them.
 #[test]
 fn racing_holders_share_no_slot_and_tokens_of_each_slot_rise() {
     let server = server();

@@ -26,7 +26,7 @@ impl Lossy {
         Self { client, proxy, viewer: Viewer::at(&at(port)) }
     }
 
-    /// A claim that has made an entry, of which the client was not told, and its connection is still broken. These claims make their entry
+    /// A claim that has made an entry, of which the client does not know, and its connection is still broken. These claims make their entry
     /// with the first request, but that of another one may be answered before.
     fn lose_the_answer(&self, entries: usize, claim: impl Fn() -> Claim) -> Claim {
         let path = format!("/{}", claim().name);

@@ -42,7 +42,7 @@ pub(crate) fn config(url: &str) -> ZookeeperConfig {
     ZookeeperConfig::from_url(url).unwrap()
 }
 
-/// A client of the store, and the events that it was told.
+/// A client of the store, and the events that it received.
 pub(crate) struct Client {
     store: Arc<Bridged<Store>>,
     told: Mutex<Receiver<StoreEvent>>,

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::station::{Input, Join, Leaving, LongWaits, TurnId};
+use lock_core::station::{Input, Join, Leaving, TurnId};
 use lock_core::{
-    Ability, Fairness, Hold, Keep, Mode, ModeKind, Moment, NameKind, Note, OnUnavailable, Patience, Terms, Ticket, Ttl,
-    drift,
+    Ability, Fairness, Hold, Keep, Mode, ModeKind, Moment, NameKind, Note, Patience, Terms, Ticket, Ttl, drift,
 };
 
 use super::latching::Call;
@@ -195,10 +194,8 @@ impl<B: Backend> Process<B> {
             env.plan(cancel, Plan::Act(self.id, Act::Leave { site, turn }));
         }
         self.sites[site].users.insert(turn, User::new(wish, fairness, env.now));
-        let note = Note::from_wire("1@sim");
-        let (terms, on_unavailable) = (Terms { mode, ttl }, OnUnavailable::Wait);
-        let long_waits = LongWaits::Reported;
-        Join { turn, terms, patience, long_waits, on_unavailable, max_requests: None, fairness, max_hold, note }
+        let terms = Terms { mode, ttl };
+        Join { terms, patience, fairness, max_hold, ..Join::new(turn, Note::from_wire("1@sim")) }
     }
 
     /// What a user asks for; where the store can tell names apart, a few take the name for something else.

@@ -50,7 +50,7 @@ impl Dashboard {
         self.answer(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{head}\r\n", self.address))
     }
 
-    /// What a page is told, as it is told.
+    /// The texts of a page, as they arrive.
     pub(crate) fn events(&self) -> Events {
         let request = format!("GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", self.address);
         let mut lines = BufReader::new(self.send(&request));
@@ -91,7 +91,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// What the page is told next.
+    /// The next text of the page.
     pub(crate) fn next(&mut self) -> Value {
         let mut line = String::new();
         loop {
@@ -103,7 +103,7 @@ impl Events {
         }
     }
 
-    /// Waits until the page is told what is looked for.
+    /// Waits until the page has what is looked for.
     pub(crate) fn until<T>(&mut self, what: &str, find: impl Fn(&Value) -> Option<T>) -> T {
         wait_for(what, || find(&self.next()))
     }
@@ -114,7 +114,7 @@ impl Events {
     }
 }
 
-/// A lock among what a page was told.
+/// A lock on the page.
 pub(crate) fn lock<'a>(told: &'a Value, name: &str) -> Option<&'a Value> {
     told["locks"].as_array().unwrap().iter().find(|lock| lock["name"] == name)
 }

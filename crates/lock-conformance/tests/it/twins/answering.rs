@@ -268,7 +268,7 @@ impl Breakage for QueuesEverybody {
 struct Waiting(Mutex<HashSet<Owner>>);
 
 impl Waiting {
-    /// Notes what an owner was told; answers whether it had a place before.
+    /// Notes what an owner was answered; returns whether it had a place before.
     fn note(&self, owner: Owner, answer: &Answer) -> bool {
         let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match answer {

@@ -33,7 +33,7 @@ struct WaitsForTheDead {
 struct Queue {
     asked: PathBuf,
     known: AtomicUsize,
-    /// The same store. A client of it that nobody uses is not told of grants, and so gives none of them back.
+    /// The same store. A client of it that nobody uses is not notified of grants, and so gives none of them back.
     store: MemoryStore,
 }
 

@@ -259,7 +259,7 @@ impl Breakage for DrawsAnew {
     }
 }
 
-/// An owner that asks again is told that it holds, for as long as if it had asked for the first time.
+/// An owner that asks again is answered that it holds, for as long as if it had asked for the first time.
 #[derive(Default)]
 struct ReArmsNothing;
 

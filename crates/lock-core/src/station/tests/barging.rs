@@ -1,4 +1,4 @@
-//! Those who may be served before others that came first.
+//! Waiters that may be served before earlier ones.
 
 use std::time::Duration;
 

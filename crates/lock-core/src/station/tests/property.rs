@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::{Input, Join, Leaving, LongWaits, TurnId};
+use super::super::{Input, Join, Leaving, TurnId};
 use super::rig::{self, millis, ttl};
 use super::world::{CLIENTS, Way, World};
 use crate::{
@@ -42,7 +42,7 @@ enum Step {
     },
     /// A waiter gives up, or a holder is done and may want the lock kept.
     Leave { client: usize, pick: usize, keep: Option<Duration> },
-    /// A waiter is told to give up, although it may hold by now.
+    /// A waiter is cancelled, although it may hold by now.
     Cancel { client: usize, pick: usize },
     /// A holder wants another ttl, and perhaps to read, to write, or to give back permits.
     Replace { client: usize, pick: usize, ttl: &'static str, mode: Mode, count: u32 },
@@ -200,13 +200,15 @@ impl World {
 
     fn play_adopt(&mut self, client: usize, pick: usize, wait: Wait, max_hold: Option<Duration>) {
         let Some(ticket) = self.tickets.get(pick % self.tickets.len().max(1)).cloned() else { return };
-        let (turn, patience, note) = (self.next_turn(), self.patience(wait), Note::from_wire("1@test"));
         let terms = Terms { mode: ticket.mode(), ttl: ttl("3s") };
-        let (on_unavailable, fairness) = (on_unavailable(turn), Fairness::Fair);
-        let long_waits = LongWaits::Reported;
-        let join =
-            Join { turn, terms, patience, long_waits, on_unavailable, max_requests: None, fairness, max_hold, note };
+        let join = Join { terms, max_hold, ..self.new_join(wait) };
         self.adopt(client, join, ticket);
+    }
+
+    fn new_join(&mut self, wait: Wait) -> Join {
+        let (turn, patience) = (self.next_turn(), self.patience(wait));
+        let on_unavailable = on_unavailable(turn);
+        Join { patience, on_unavailable, ..Join::new(turn, Note::from_wire("1@test")) }
     }
 
     fn patience(&self, wait: Wait) -> Patience {
@@ -226,15 +228,8 @@ impl World {
         terms: Terms,
         max_hold: Option<Duration>,
     ) {
-        let turn = self.next_turn();
-        let patience = self.patience(wait);
-        let note = Note::from_wire("1@test");
-        let on_unavailable = on_unavailable(turn);
-        let long_waits = LongWaits::Reported;
-        self.join(
-            client,
-            Join { turn, terms, patience, long_waits, on_unavailable, max_requests, fairness, max_hold, note },
-        );
+        let join = Join { terms, max_requests, fairness, max_hold, ..self.new_join(wait) };
+        self.join(client, join);
     }
 
     /// These permits, as far as there are as many, or a lease of this mode.
@@ -385,7 +380,7 @@ fn late_events_about_an_ended_lease_admit_nobody() {
     assert!(world.is_at_rest());
 }
 
-/// Readers of one client overlap all the time. When a writer elsewhere has its place in the store's queue, those who read finish
+/// Readers of one client overlap all the time. When a writer elsewhere has its place in the store's queue, the readers finish
 /// their work, and nobody joins them for longer than the store's answer counts.
 #[test]
 fn overlapping_readers_let_a_writer_elsewhere_in_within_one_generation() {

@@ -82,7 +82,7 @@ fn a_slow_answer_admits_those_who_had_come_before() {
     assert_eq!(rig.renewal(asked_at, Ok(renewed)), admitted);
 }
 
-/// A renewal that was sent before it was asked for says nothing to those who came later.
+/// A renewal that was sent before it was asked for says nothing to later waiters.
 #[test]
 fn an_answer_to_an_earlier_renewal_is_not_the_refresh() {
     let mut rig = refreshing();

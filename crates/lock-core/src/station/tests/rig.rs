@@ -4,12 +4,12 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{ActionId, Input, Join, Leaving, LongWaits, Output, Owners, Reply, Request, Station, TurnId};
+use super::super::{ActionId, Input, Join, Leaving, Output, Owners, Reply, Request, Station, TurnId};
 use super::words;
 use crate::{
-    Ability, Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Fairness, FencingToken, Hold,
-    Holder, Keep, Lease, Mode, ModeKind, Moment, NameKind, Note, OnUnavailable, Operation, Owner, Patience, Policy,
-    Released, Renewed, RequestOrder, Slots, StoreEvent, Terms, Ticket, TokenRange, Ttl, Waiting,
+    Ability, Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, FencingToken, Hold, Holder,
+    Keep, Lease, Mode, ModeKind, Moment, NameKind, Note, Operation, Owner, Policy, Released, Renewed, RequestOrder,
+    Slots, StoreEvent, Terms, Ticket, TokenRange, Ttl, Waiting,
 };
 
 /// A store with a queue that notifies waiters, and keeps the order of requests. Readers can share its locks.
@@ -56,17 +56,7 @@ pub(super) fn ticket(mode: Mode, token: u64) -> Ticket {
 }
 
 pub(super) fn join(turn: u8) -> Join {
-    Join {
-        turn: TurnId(u64::from(turn)),
-        terms: Terms::exclusive(Ttl::DEFAULT),
-        patience: Patience::Forever,
-        on_unavailable: OnUnavailable::Wait,
-        max_requests: None,
-        fairness: Fairness::Fair,
-        max_hold: None,
-        long_waits: LongWaits::Reported,
-        note: Note::from_wire("1@test"),
-    }
+    Join::new(TurnId(u64::from(turn)), Note::from_wire("1@test"))
 }
 
 pub(super) fn reader(turn: u8) -> Join {

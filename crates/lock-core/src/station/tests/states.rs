@@ -91,7 +91,7 @@ fn adopted(mode: Mode) -> Rig {
     rig
 }
 
-/// With a lease that readers share, and maybe an attempt for those who cannot join it.
+/// With a lease that readers share, and maybe an attempt for waiters that cannot join it.
 pub(super) const READING: &[(&str, Drive)] = &[
     ("read, fresh", || reading(&[])),
     ("read by two, stale", reading_for_long),

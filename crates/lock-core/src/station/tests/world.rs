@@ -67,7 +67,7 @@ pub(super) struct Client {
     reported: EventCounts,
 }
 
-/// How many events of each kind observers were told.
+/// How many events of each kind observers received.
 #[derive(Debug, Default)]
 struct EventCounts {
     joined: usize,
@@ -91,7 +91,7 @@ impl EventCounts {
         }
     }
 
-    /// Each wait, each hold and each pending release is told once when it begins and once when it ends.
+    /// Each wait, each hold and each pending release is reported once when it begins and once when it ends.
     fn check(&self, station: &Station) {
         let waits =
             station.waiters.iter().count() + station.adopters.iter().map(|queue| queue.iter().count()).sum::<usize>();

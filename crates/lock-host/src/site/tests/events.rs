@@ -2,10 +2,10 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use lock_core::NameKind;
-use lock_core::station::{ActionId, Join, Level, LongWaits, Reply, Request};
+use lock_core::station::{ActionId, Join, Level, Reply, Request};
 use lock_core::{
-    Answer, Capabilities, Claim, Durability, Effect, ErrorKind, Fairness, Holder, Lease, LossReason, Note,
-    OnUnavailable, Operation, Patience, Released, Renewed, Terms, TokenRange, Ttl, Waiting, Width,
+    Answer, Capabilities, Claim, Durability, Effect, ErrorKind, Holder, Lease, LossReason, Note, Operation, Patience,
+    Released, Renewed, TokenRange, Waiting, Width,
 };
 
 use super::*;
@@ -49,18 +49,8 @@ impl Rig {
     }
 
     fn join(&self, turn: u64, patience: Patience) {
-        let (turn, note) = (TurnId(turn), Note::from_wire("1@test"));
-        let join = Join {
-            turn,
-            terms: Terms::exclusive(Ttl::DEFAULT),
-            patience,
-            on_unavailable: OnUnavailable::Wait,
-            max_requests: None,
-            fairness: Fairness::Fair,
-            max_hold: None,
-            long_waits: LongWaits::Reported,
-            note,
-        };
+        let turn = TurnId(turn);
+        let join = Join { patience, ..Join::new(turn, Note::from_wire("1@test")) };
         let mut inner = self.site.lock();
         inner.waiters.turns.wait(turn);
         self.site.joins(turn, &Acquisition::begin(&"a".parse().unwrap(), "test"));
@@ -110,7 +100,7 @@ impl Rig {
         self.site.events.as_ref().unwrap().has_no_calls()
     }
 
-    /// What was told, as sentences.
+    /// The events, as sentences.
     fn sentences(&self) -> Vec<String> {
         self.told.try_iter().map(|event| event.to_string()).collect()
     }

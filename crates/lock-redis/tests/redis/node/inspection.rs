@@ -88,7 +88,7 @@ fn of_a_long_value_of_something_else_only_the_beginning_is_hashed() {
     assert!(shown("sesame") != shown("poppy!") && shown(&long) != shown(&format!("{long}c")));
 }
 
-/// An operator who was told to repeat a revocation may not be shown the lease any more.
+/// An operator who has to repeat a revocation may not be shown the lease any more.
 #[test]
 fn a_node_names_the_owners_of_a_token_and_those_that_were_revoked_by_it() {
     for (facade, connect) in BOTH {

@@ -88,7 +88,7 @@ fn releases_are_one_script_and_each_has_its_own_answer() {
         for claim in &claims {
             granted(voter.acquire(claim, 1));
         }
-        // Somebody wants to be told of one lock.
+        // Somebody wants to be notified of one lock.
         voter.server.command::<()>(&["RPUSH", "leasehold:{lock 9}:i", "leasehold:inbox:0"]);
         let expected = |lock| if missing == Some(lock) { Released::NotHeld } else { Released::Released };
         if let Some(lock) = missing {

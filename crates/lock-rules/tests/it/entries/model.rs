@@ -43,7 +43,7 @@ pub(super) struct Setup {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
-    /// The grant is written, and its client was told that it holds.
+    /// The grant is written, and its client was answered that it holds.
     Holds,
     /// Its client has decided that it may hold, and is about to write that.
     Fits,
