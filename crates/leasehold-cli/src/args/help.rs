@@ -58,8 +58,9 @@ Fields of --json, with times in milliseconds, and null for unknown values:
   queue                at most 100 waiters in order: leasehold, pid, host, why,
                        mode, permits, waiting_ms
   votes                only on a quorum: the nodes that have the lease (held),
-                       that do not (not_held), and that did not answer or do
-                       not count (unreachable)
+                       that do not (not_held), that may have forgotten it
+                       (abstaining), and that did not answer or do not count
+                       (unreachable)
 
 Without a majority of the votes, a lock of a quorum is only possibly held.";
 
