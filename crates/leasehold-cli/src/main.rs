@@ -7,6 +7,7 @@
 mod args;
 mod base;
 mod breaking;
+mod command_end;
 mod dashboard;
 mod defaults;
 mod doctor;

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::file::ReportFile;
-pub(crate) use self::outcome::{CommandEnd, Report};
+pub(crate) use self::outcome::Report;
 use crate::exit::{Exit, Failure};
 use crate::log::{Entry, LOST, Log};
 use crate::screen::beside;

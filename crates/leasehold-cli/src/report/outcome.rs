@@ -1,7 +1,8 @@
 //! How a run ended, as one line of JSON.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use crate::command_end::CommandEnd;
 use crate::schedule::Schedule;
 
 /// The outcome of `leasehold run` or `leasehold elect`, for `--json` and `--report`, one line.
@@ -31,14 +32,4 @@ pub(crate) struct Report {
     pub(crate) message: Option<String>,
     /// Warnings.
     pub(crate) warnings: Vec<String>,
-}
-
-/// How the command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum CommandEnd {
-    /// With this code.
-    Code(u8),
-    /// By this signal.
-    Signal(i32),
 }

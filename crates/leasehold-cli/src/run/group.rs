@@ -10,7 +10,7 @@ use rustix::process::{
     waitpgid, waitpid,
 };
 
-use crate::report::CommandEnd;
+use crate::command_end::CommandEnd;
 
 const BURY_POLL: Duration = Duration::from_millis(5);
 

@@ -30,9 +30,9 @@ use super::signals::Signals;
 use super::start;
 use super::watch::{Step, Watch};
 use super::wire::{Cause, Event, Go, Order, Refusal};
+use crate::command_end::CommandEnd;
 use crate::durations::duration;
 use crate::exit::Exit;
-use crate::report::CommandEnd;
 
 /// The role's name on the command line.
 pub(crate) const ROLE: &str = "guard-command";

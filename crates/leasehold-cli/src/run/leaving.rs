@@ -9,11 +9,12 @@ use leasehold::kit::{Slot, SlotAfter};
 use leasehold::{FencingToken, LockName};
 
 use super::supervise::CommandResult;
+use crate::command_end::CommandEnd;
 use crate::exit::{Exit, Failure};
 use crate::hold::End;
 use crate::job::{Again, Job};
 use crate::locks::Locks;
-use crate::report::{CommandEnd, Voice};
+use crate::report::Voice;
 
 /// How long a release may be repeated before it is reported. Chosen: the longest time that one request takes by default.
 const RELEASE_WITHIN: Duration = Duration::from_secs(1);

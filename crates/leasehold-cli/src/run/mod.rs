@@ -42,13 +42,14 @@ use self::terminal::{Terminal, User};
 use self::usable::usable_deadline;
 use self::wait::WaitCall;
 use crate::args::work::WorkArgs;
+use crate::command_end::CommandEnd;
 use crate::durations::{millis, rough};
 use crate::exit::{Exit, Failure};
 use crate::held::{HELD, Held};
 use crate::hold::{End, Hold};
 use crate::lock_request::LockRequest;
 use crate::locks::Locks;
-use crate::report::{CommandEnd, Report, Voice};
+use crate::report::{Report, Voice};
 use crate::secret::Exposed;
 use crate::store::Store;
 

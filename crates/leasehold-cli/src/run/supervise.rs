@@ -13,8 +13,9 @@ use super::child::Child;
 use super::signals::Signals;
 use super::terminal::Terminal;
 use super::wire::{Cause, Event, Order};
+use crate::command_end::CommandEnd;
 use crate::hold::{Hold, Lease};
-use crate::report::{CommandEnd, Voice};
+use crate::report::Voice;
 
 /// How often the lease is checked. Chosen: an order of magnitude under the smallest grace and margin.
 const TICK: Duration = Duration::from_millis(50);

@@ -16,7 +16,8 @@ use leasehold::clock::{Clock, HostClock, Moment};
 use rustix::process::{Pid, Signal, getpgid, getppid, kill_process, setpgid};
 
 use self::channel::Channel;
-use self::wire::{Cause, Event, Order, Status};
+use self::wire::{Cause, Event, Order};
+use crate::command_end::CommandEnd;
 use crate::support;
 use crate::support::{STUBBORN, Scratch, wait_for, wait_for_death};
 use test_support::bounds::{PATIENCE, status_of};
@@ -77,7 +78,7 @@ impl Guarded {
         wait_for("an event", || line.receive::<Event>().unwrap().into_iter().find(&wanted))
     }
 
-    fn await_end(&mut self) -> (Status, Cause) {
+    fn await_end(&mut self) -> (CommandEnd, Cause) {
         let ended = self.await_event(|event| matches!(event, Event::Ended { .. }));
         let Event::Ended { status, cause } = ended else { panic!("{ended:?}") };
         (status, cause)
@@ -108,7 +109,7 @@ fn a_leasehold_that_falls_silent_has_its_group_ended_before_the_deadline() {
     assert_eq!(pids.len(), 2);
     assert!(pids.iter().all(|&pid| support::is_alive(pid)));
     guarded.assert_dead_before_deadline(&pids);
-    assert_eq!(guarded.await_end(), (Status::Signal(9), Cause::Lease));
+    assert_eq!(guarded.await_end(), (CommandEnd::Signal(9), Cause::Lease));
 }
 
 #[test]
@@ -129,7 +130,7 @@ fn an_order_to_end_is_followed_with_a_grace() {
     let pids = guarded.scratch.pids_of("pids");
     guarded.order(&Order::End);
     guarded.assert_dead_before_deadline(&pids);
-    assert_eq!(guarded.await_end(), (Status::Code(3), Cause::Lease));
+    assert_eq!(guarded.await_end(), (CommandEnd::Code(3), Cause::Lease));
     assert_eq!(guarded.scratch.text_of("asked"), "asked\n");
 }
 
@@ -137,7 +138,7 @@ fn an_order_to_end_is_followed_with_a_grace() {
 fn a_renewal_lets_the_command_run_on_to_its_own_end() {
     let mut guarded = Guarded::shell("sleep 4; exit 7");
     guarded.extend(PATIENCE);
-    assert_eq!(guarded.await_end(), (Status::Code(7), Cause::Itself));
+    assert_eq!(guarded.await_end(), (CommandEnd::Code(7), Cause::Itself));
 }
 
 #[test]
@@ -149,7 +150,7 @@ fn signals_reach_the_whole_group() {
     guarded.extend(PATIENCE);
     guarded.scratch.text_of("ready");
     guarded.order(&Order::Signal(signal_hook::consts::SIGUSR1));
-    assert_eq!(guarded.await_end(), (Status::Code(5), Cause::Itself));
+    assert_eq!(guarded.await_end(), (CommandEnd::Code(5), Cause::Itself));
     assert_eq!(guarded.scratch.text_of("leader"), "got\n");
 }
 
@@ -157,7 +158,7 @@ fn signals_reach_the_whole_group() {
 fn processes_that_a_command_leaves_in_its_group_end_with_it() {
     let mut guarded = Guarded::shell("sleep 60 & echo $$ $! > pids; exit 0");
     let pids = guarded.scratch.pids_of("pids");
-    assert_eq!(guarded.await_end(), (Status::Code(0), Cause::Itself));
+    assert_eq!(guarded.await_end(), (CommandEnd::Code(0), Cause::Itself));
     status_of(&mut guarded.process, "the guard");
     assert!(pids.iter().all(|&pid| !support::is_alive(pid)), "the guard goes when all is gone");
 }
@@ -178,7 +179,7 @@ fn a_guard_outlives_signals_that_are_meant_for_the_command() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2] {
         guarded.signal(signal);
     }
-    assert_eq!(guarded.await_end(), (Status::Code(4), Cause::Itself));
+    assert_eq!(guarded.await_end(), (CommandEnd::Code(4), Cause::Itself));
 }
 
 #[test]
@@ -189,7 +190,7 @@ fn a_stopped_command_is_reported_and_still_ended_in_time() {
     guarded.order(&Order::Signal(signal_hook::consts::SIGSTOP));
     guarded.await_event(|event| matches!(event, Event::Stopped(_)));
     guarded.assert_dead_before_deadline(&pids);
-    assert_eq!(guarded.await_end(), (Status::Signal(15), Cause::Lease));
+    assert_eq!(guarded.await_end(), (CommandEnd::Signal(15), Cause::Lease));
 }
 
 #[test]
@@ -211,7 +212,7 @@ fn a_command_that_moves_to_another_group_is_ended_as_well() {
     let mut guarded = Guarded::start(&["env", &role, this.to_str().unwrap(), "--exact", "guard::leaves_its_group"]);
     let pids = guarded.scratch.pids_of("pids");
     guarded.assert_dead_before_deadline(&pids);
-    assert_eq!(guarded.await_end(), (Status::Signal(15), Cause::Lease));
+    assert_eq!(guarded.await_end(), (CommandEnd::Signal(15), Cause::Lease));
 }
 
 /// Played by the test above as a command; does nothing otherwise.

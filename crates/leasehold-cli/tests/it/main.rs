@@ -8,6 +8,9 @@
     reason = "a test stops where it cannot go on"
 )]
 
+/// The messages of the guard have it.
+#[path = "../../src/command_end.rs"]
+mod command_end;
 mod support;
 
 mod away;
