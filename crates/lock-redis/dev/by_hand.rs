@@ -28,12 +28,12 @@ pub struct Texts {
 /// What a model of the scripts has to agree with.
 pub fn texts() -> Texts {
     Texts {
-        acquire: script::ACQUIRE.counting(Counting::Stored).text,
-        release: script::RELEASE.counting(Counting::Stored).text,
-        revoke: script::REVOKE.counting(Counting::Stored).text,
-        renew: script::RENEW.text,
-        look: script::LOOK.text,
-        verify: script::VERIFY.text,
+        acquire: script::ACQUIRE.counting(Counting::Stored).text(),
+        release: script::RELEASE.counting(Counting::Stored).text(),
+        revoke: script::REVOKE.counting(Counting::Stored).text(),
+        renew: script::RENEW.text(),
+        look: script::LOOK.text(),
+        verify: script::VERIFY.text(),
     }
 }
 

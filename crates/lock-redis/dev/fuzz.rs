@@ -21,10 +21,10 @@ use crate::failover::Failover;
 use crate::failure::Failure;
 use crate::keys::Scope;
 use crate::replicas::without_wait;
-use crate::requests::end_dwell::{end_dwell, longest_ttl};
-use crate::requests::look::{Look, Scan, entries, who_holds};
+use crate::requests::end_dwell::{EndDwell, longest_ttl};
+use crate::requests::look::{Look, Scan, WhoHolds, entries};
 use crate::requests::renewal::Renewal;
-use crate::requests::revocation::{Revocation, revoked_by};
+use crate::requests::revocation::{Revocation, RevokedBy};
 use crate::requests::value::{Stored, of_owner, of_tokens};
 use crate::server::greeting::meet;
 use crate::server::server_info::ServerInfo;
@@ -63,13 +63,13 @@ pub fn reply(reply: &Value) -> Result<String, Invalid> {
     if let Some(seen) = said.ask(Look(names), reply) {
         entries(names, seen);
     }
-    said.ask(who_holds(&Wire::handed_in(), &name), reply);
+    said.ask(WhoHolds(&name), reply);
     said.ask(Scan { query: &Query::all(), cursor: None }, reply);
     let (token, by) = (FencingToken::new(7)?, &Note::from_wire("1@h"));
     said.ask(Revocation::new(&name, token, by), reply);
-    said.ask(revoked_by(&Wire::handed_in(), &name, token), reply);
+    said.ask(RevokedBy(&name, token), reply);
     said.ask(longest_ttl(Scope::Database), reply);
-    said.ask(end_dwell(Scope::Database, "m", "i"), reply);
+    said.ask(EndDwell { scope: Scope::Database, mark: "m", incarnation: "i" }, reply);
     said.ask(&limit::Request { name: name.clone(), known: Limit::new(8)?, act: limit::Act::Look }, reply);
     said.ask(&latch::Request { name, act: latch::Act::Make { ttl: Ttl::DEFAULT } }, reply);
     said.of(without_wait(SERVER, reply.clone()));

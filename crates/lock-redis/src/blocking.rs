@@ -14,7 +14,6 @@ mod pool;
 #[path = "nonblocking/pooled.rs"]
 mod pooled;
 mod renewal;
-#[path = "nonblocking/server.rs"]
 mod server;
 mod slots;
 mod socket;
@@ -23,13 +22,16 @@ mod stack;
 
 use std::thread;
 
-use lock_core::{BackendError, LockName, Operation};
+use lock_core::{BackendError, LockName, Operation, Prefix};
 use lock_forms::blocking as both;
+use redis::Client;
 
+use crate::channel::Channel;
 use crate::failure::Failure;
 use crate::routing::PAUSE;
-use crate::servers::{Many, Servers, Serving};
+use crate::servers::{Many, Server, Servers, Serving};
 use crate::span::Span;
+use crate::target::Target;
 use crate::wire::Question;
 
 pub(crate) use self::stack::Stack as Connections;
@@ -90,12 +92,15 @@ pub(crate) fn large<A>(answer: A) -> A {
     answer
 }
 
-/// Sockets give up in time.
-fn in_time<T>(_span: &Span, outcome: T) -> Option<T> {
-    Some(outcome)
-}
-
 /// What sentinels need before they are asked again.
 fn pause() {
     thread::sleep(PAUSE);
+}
+
+/// Uses the client only as an address: connections are made and verified here, the first one with the first request.
+impl From<Client> for Redis {
+    fn from(client: Client) -> Self {
+        let server = Server::new(Target::fixed(client), Channel::new(), &Prefix::default(), None);
+        Self::over(Servers::one(server), Vec::new())
+    }
 }

@@ -8,14 +8,12 @@ use lock_core::{
     EventSink, Lease, Listeners, LockName, Mode, Owner, Prefix, Slots, StoreEvent, Terms, TokenRange, Ttl,
 };
 
-use crate::failure::Failure;
 use crate::requests::value::{mode_of, slots, token};
 
 /// The client's own channel, which `docs/wire.md` calls its inbox, and its listeners.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Channel {
-    /// The channel to subscribe to.
-    pub(crate) name: String,
+    name: String,
     /// The subscription that is open; 0 while there is none.
     open: AtomicU64,
     subscriptions: AtomicU64,
@@ -38,8 +36,16 @@ impl Channel {
 
     /// A channel that no other client has.
     pub(crate) fn new() -> Option<Arc<Self>> {
-        let name = format!("leasehold:inbox:{}", Failure::random().ok()?);
-        Some(Arc::new(Self { name, ..Self::default() }))
+        let name = format!("leasehold:inbox:{}", lock_host::new_owner().ok()?.to_wire());
+        let (open, subscriptions) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (listeners, prefix) = (Listeners::default(), Mutex::default());
+        let needs_an_answer = AtomicBool::new(false);
+        Some(Arc::new(Self { name, open, subscriptions, listeners, prefix, needs_an_answer }))
+    }
+
+    /// The channel to subscribe to.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// The address at which a waiter is notified now.
@@ -236,7 +242,7 @@ mod tests {
         assert!(channel.is_open() && channel.is_opened_by(first) && !channel.is_opened_by(second));
         channel.opened(second);
         channel.closed(first);
-        assert_eq!(channel.address(), channel.name);
+        assert_eq!(channel.address(), channel.name());
         channel.closed(second);
         assert_eq!(channel.address(), "-");
         channel.opened(second);

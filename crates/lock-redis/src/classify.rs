@@ -11,7 +11,7 @@ use lock_core::{Effect, ErrorKind};
 use redis::{ErrorKind as RedisKind, RedisError};
 
 use crate::cluster::Redirect;
-use crate::failure::{Failure, MISSING, SEE_THERE, Scene};
+use crate::failure::{Failure, MISSING, SEE_THERE, Scene, Stage};
 use source::of_socket;
 
 /// What servers call the script in which an error occurred.
@@ -40,15 +40,15 @@ pub(crate) fn classify(scene: Scene<'_>, error: &RedisError) -> Failure {
         return refusal(scene, told.code(), told.details().unwrap_or_default());
     }
     match error.kind() {
-        RedisKind::Io if error.is_timeout() => match scene.effect {
-            Effect::None => Failure::no_connection(scene.server, scene.within).dropping(),
-            Effect::Unknown => Failure::no_answer(scene.server, scene.within).dropping(),
+        RedisKind::Io if error.is_timeout() => match scene.stage {
+            Stage::Connecting => Failure::no_connection(scene.server, scene.within).dropping(),
+            Stage::Asked => Failure::no_answer(scene.server, scene.within).dropping(),
         },
         RedisKind::Io | RedisKind::Client => broken(scene, error),
         RedisKind::Parse => not_redis(scene),
         RedisKind::AuthenticationFailed => wrong_password(scene),
         RedisKind::InvalidClientConfig if error.to_string().contains("address") => broken(scene, error),
-        RedisKind::InvalidClientConfig => Failure::config(words(error)),
+        RedisKind::InvalidClientConfig => Failure::new(ErrorKind::Config, Effect::None, words(error)),
         RedisKind::Server(_) => {
             let details = error.detail().map_or_else(|| words(error), str::to_owned);
             refusal(scene, lost_code(&details), &details)
@@ -89,23 +89,24 @@ fn unwrapped<'a>(code: &'a str, details: &'a str) -> (&'a str, &'a str) {
 /// command or one key may come after other commands have run.
 pub(crate) fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
     let in_script = code.starts_with(SCRIPT) || details.contains(SCRIPT);
-    let effect = if in_script { scene.effect } else { Effect::None };
+    let effect = if in_script { effect_at(scene.stage) } else { Effect::None };
     let (code, details) = unwrapped(code, details);
     let said = format!("{code} {}", clean(&details));
-    let told = match scene.effect {
-        Effect::None => format!("{} answered: {said}", scene.server),
-        Effect::Unknown => said,
+    let told = match scene.stage {
+        Stage::Connecting => format!("{} answered: {said}", scene.server),
+        Stage::Asked => said,
     };
+    let unavailable = |message| Failure::new(ErrorKind::Unavailable, Effect::None, message);
     let refused = |message| Failure::new(ErrorKind::Protocol, Effect::None, message);
     match code {
-        "READONLY" => Failure::unavailable(told).remedy("connect to the primary").dropping(),
-        "OOM" => Failure::unavailable(told).remedy("raise maxmemory, or free memory"),
-        "MISCONF" => Failure::unavailable(told).remedy("free disk space, or check the server's log"),
+        "READONLY" => unavailable(told).remedy("connect to the primary").dropping(),
+        "OOM" => unavailable(told).remedy("raise maxmemory, or free memory"),
+        "MISCONF" => unavailable(told).remedy("free disk space, or check the server's log"),
         // It began to run again, or became a replica: another server may be the primary.
-        "LOADING" | "MASTERDOWN" => Failure::unavailable(told).dropping(),
-        "BUSY" | "UNBLOCKED" | "NOREPLICAS" => Failure::unavailable(told),
-        "CLUSTERDOWN" => Failure::unavailable(told).remedy(CHECK_CLUSTER).redirected(Redirect::read(code, details)),
-        "TRYAGAIN" => Failure::unavailable(told).remedy(MOVING),
+        "LOADING" | "MASTERDOWN" => unavailable(told).dropping(),
+        "BUSY" | "UNBLOCKED" | "NOREPLICAS" => unavailable(told),
+        "CLUSTERDOWN" => unavailable(told).remedy(CHECK_CLUSTER).redirected(Redirect::read(code, details)),
+        "TRYAGAIN" => unavailable(told).remedy(MOVING),
         "NOPERM" => denied(told, effect).remedy(RIGHTS),
         "NOAUTH" => denied(format!("{} requires a password (NOAUTH)", scene.server), Effect::None)
             .remedy("put it in the URL, as in redis://:PASSWORD@HOST, or with a user, as in redis://USER:PASSWORD@HOST")
@@ -125,8 +126,8 @@ pub(crate) fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
         "GIVENUP" => refused("this claim was given up"),
         "SPENT" => refused("the fencing tokens are used up")
             .remedy("the counter leasehold:counter was set too high; see the guarantees before you lower it"),
-        "ERR" => general(scene.effect, told),
-        _ => Failure::new(ErrorKind::Protocol, scene.effect, told),
+        "ERR" => general(scene.stage, told),
+        _ => Failure::new(ErrorKind::Protocol, effect_at(scene.stage), told),
     }
 }
 
@@ -154,14 +155,15 @@ const IN_SCRIPT: [(&str, ErrorKind, &str); 4] = [
 ];
 
 /// What an error reply without a code of its own means.
-fn general(effect: Effect, told: String) -> Failure {
+fn general(stage: Stage, told: String) -> Failure {
     let has = |words: &str| told.contains(words);
     if has("WAITAOF") && has("unknown command") {
         return Failure::unsupported("fsync=wait needs a server that can wait for its disk")
             .remedy("use Redis 7.2 or later, or Valkey, or remove fsync from the URL");
     }
     if has("WAITAOF") && has("appendonly is disabled") {
-        return Failure::config("fsync=wait needs a server that keeps its data in an append-only file")
+        let message = "fsync=wait needs a server that keeps its data in an append-only file";
+        return Failure::new(ErrorKind::Config, Effect::None, message)
             .remedy("set appendonly to yes at the server, or remove fsync from the URL");
     }
     if has("cluster mode") {
@@ -169,13 +171,15 @@ fn general(effect: Effect, told: String) -> Failure {
     }
     let find = |table: [(&'static str, ErrorKind, &'static str); 4]| table.into_iter().find(|(words, ..)| has(words));
     if let Some((_, kind, remedy)) = find(IN_SCRIPT) {
-        return Failure::new(kind, effect, told).remedy(remedy);
+        return Failure::new(kind, effect_at(stage), told).remedy(remedy);
     }
     match find(REFUSED) {
         // Another database needs another connection.
-        Some((_, ErrorKind::Config, remedy)) => Failure::config(told).remedy(remedy).dropping(),
+        Some((_, ErrorKind::Config, remedy)) => {
+            Failure::new(ErrorKind::Config, Effect::None, told).remedy(remedy).dropping()
+        }
         Some((_, kind, remedy)) => Failure::new(kind, Effect::None, told).remedy(remedy),
-        None => Failure::new(ErrorKind::Protocol, effect, told),
+        None => Failure::new(ErrorKind::Protocol, effect_at(stage), told),
     }
 }
 
@@ -183,10 +187,10 @@ fn general(effect: Effect, told: String) -> Failure {
 fn broken(scene: Scene<'_>, error: &RedisError) -> Failure {
     let server = scene.server;
     #[cfg(feature = "tls")]
-    if let Some(failure) = tls::failure(server, error, scene.effect) {
+    if let Some(failure) = tls::failure(server, error, effect_at(scene.stage)) {
         return failure;
     }
-    let unreachable = |message| Failure::new(ErrorKind::Unreachable, scene.effect, message).dropping();
+    let unreachable = |message| Failure::new(ErrorKind::Unreachable, effect_at(scene.stage), message).dropping();
     let raw = error.to_string();
     // The system's resolver has no type for its errors.
     if raw.contains("lookup address") || error.kind() == RedisKind::InvalidClientConfig {
@@ -194,21 +198,24 @@ fn broken(scene: Scene<'_>, error: &RedisError) -> Failure {
             .remedy("check the spelling of the host, and DNS on this machine");
     }
     let is_refused = of_socket(error).is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
-    match (scene.effect, system_words(&raw)) {
-        (Effect::None, _) if is_refused => unreachable(format!("{server} refused the connection")),
-        (Effect::None, Some(reason)) => unreachable(format!("{server} cannot be reached: {reason}")),
-        (Effect::None, None) => unreachable(format!("{server} closed the connection")),
-        (Effect::Unknown, Some(reason)) => return unreachable(format!("the connection to {server} broke: {reason}")),
-        (Effect::Unknown, None) => return unreachable(format!("the connection to {server} broke")),
+    match (scene.stage, system_words(&raw)) {
+        (Stage::Connecting, _) if is_refused => unreachable(format!("{server} refused the connection")),
+        (Stage::Connecting, Some(reason)) => unreachable(format!("{server} cannot be reached: {reason}")),
+        (Stage::Connecting, None) => unreachable(format!("{server} closed the connection")),
+        (Stage::Asked, Some(reason)) => return unreachable(format!("the connection to {server} broke: {reason}")),
+        (Stage::Asked, None) => return unreachable(format!("the connection to {server} broke")),
     }
     .remedy(SEE_THERE)
 }
 
 fn not_redis(scene: Scene<'_>) -> Failure {
-    match scene.effect {
-        Effect::None => Failure::config(format!("the server at {} does not speak the Redis protocol", scene.server))
-            .remedy("if it speaks TLS on this port, use rediss:// instead of redis://"),
-        Effect::Unknown => Failure::strange_answer(),
+    match scene.stage {
+        Stage::Connecting => {
+            let message = format!("the server at {} does not speak the Redis protocol", scene.server);
+            Failure::new(ErrorKind::Config, Effect::None, message)
+                .remedy("if it speaks TLS on this port, use rediss:// instead of redis://")
+        }
+        Stage::Asked => Failure::strange_answer(),
     }
     .dropping()
 }
@@ -219,6 +226,13 @@ fn cluster() -> Failure {
 
 fn denied(message: impl Into<Cow<'static, str>>, effect: Effect) -> Failure {
     Failure::new(ErrorKind::Denied, effect, message)
+}
+
+fn effect_at(stage: Stage) -> Effect {
+    match stage {
+        Stage::Connecting => Effect::None,
+        Stage::Asked => Effect::Unknown,
+    }
 }
 
 /// What the library says, without its name for the kind of error.

@@ -133,7 +133,7 @@ impl RedisConfig {
         let mut servers = (scheme.read)(url)?;
         let redis = servers.server.redis_settings().clone().set_protocol(protocol(url)?);
         servers.server = servers.server.set_redis_settings(redis);
-        let on_failover = settings::on_failover(url)?.unwrap_or(OnFailover::default_of(servers.deployment));
+        let on_failover = settings::on_failover(url)?.unwrap_or(scheme.on_failover);
         let max_ttl = duration(url, "max_ttl")?.map(Ttl::new).transpose()?;
         Ok(Self {
             servers,
@@ -169,7 +169,7 @@ impl RedisConfig {
 
     /// What to do with free locks if the server may have forgotten leases.
     pub fn on_failover(&self) -> OnFailover {
-        self.failover.on
+        self.failover.on()
     }
 
     /// The longest ttl: longer ones are refused. `None` if any ttl is allowed.

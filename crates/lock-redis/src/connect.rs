@@ -4,12 +4,14 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use lock_core::Effect;
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{Client, Connection, ConnectionAddr, ConnectionInfo, ProtocolVersion, RedisResult};
+use redis::{
+    Client, Connection, ConnectionAddr, ConnectionInfo, ErrorKind, ProtocolVersion, RedisError, RedisResult,
+    ServerErrorKind,
+};
 
 use crate::address::Address;
-use crate::failure::{Failure, Scene};
+use crate::failure::{Failure, Scene, Stage};
 use crate::span::Span;
 
 /// How long a new connection may take, including the greeting.
@@ -56,17 +58,17 @@ pub(crate) fn nobody_answered(who: &str, remedy: &'static str, failures: &[Failu
     if let Some(answered) = failures.iter().find(|failure| failure.is_an_answer()) {
         return answered.clone();
     }
-    let told: Vec<_> = failures.iter().map(|failure| &*failure.message).collect();
+    let told: Vec<_> = failures.iter().map(Failure::message).collect();
     if told.is_empty() {
         return Failure::no_connection(who, span.within);
     }
     let message = format!("no {who} answered: {}", told.join(", "));
-    Failure::new(lock_core::ErrorKind::Unreachable, Effect::None, message).remedy(remedy)
+    Failure::new(lock_core::ErrorKind::Unreachable, lock_core::Effect::None, message).remedy(remedy)
 }
 
 /// The context of errors while a connection is made.
 pub(crate) fn connecting(server: &str, within: Duration) -> Scene<'_> {
-    Scene { effect: Effect::None, server, within }
+    Scene { stage: Stage::Connecting, server, within }
 }
 
 /// The same client with the socket options that locks want: small requests leave at once, dead peers are noticed.
@@ -82,11 +84,17 @@ pub(crate) fn tuned(client: &Client) -> RedisResult<Client> {
     Client::open(info.set_tcp_settings(tcp).set_redis_settings(redis))
 }
 
+/// Whether a connection of this client can receive pushed messages.
+#[cfg(feature = "async")]
+pub(crate) fn tells(client: &Client) -> bool {
+    client.get_connection_info().redis_settings().protocol() == ProtocolVersion::RESP3
+}
+
 /// Whether a server refused the newer version of the protocol: it may lack it, or the command that selects it.
 #[cfg(feature = "async")]
-pub(crate) fn knows_no_resp3(error: &redis::RedisError) -> bool {
+pub(crate) fn knows_no_resp3(error: &RedisError) -> bool {
     let told = error.to_string();
-    error.kind() == redis::ErrorKind::RESP3NotSupported
+    error.kind() == ErrorKind::RESP3NotSupported
         || told.contains("NOPROTO")
         || (told.contains("unknown command") && told.contains("HELLO"))
 }
@@ -98,6 +106,11 @@ pub(crate) fn speaking(client: &Client, protocol: ProtocolVersion) -> RedisResul
     Client::open(info.set_redis_settings(redis))
 }
 
+/// Whether the server has forgotten the script, so that nothing was run.
+pub(crate) fn has_forgotten_the_script(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
+}
+
 /// Makes a connection give up after this time.
 pub(crate) fn bound(connection: &Connection, patience: Duration) -> RedisResult<()> {
     let patience = patience.max(SOCKET_TIMEOUT_MIN);
@@ -105,8 +118,8 @@ pub(crate) fn bound(connection: &Connection, patience: Duration) -> RedisResult<
     connection.set_write_timeout(Some(patience))
 }
 
-/// Opens a connection that carries notifications only if it subscribes, and bounds its waits.
-pub(crate) fn plain(server: &ConnectionInfo, span: Span) -> RedisResult<Connection> {
+/// Opens a connection for a question or a subscription, and bounds its waits.
+pub(crate) fn for_one_question(server: &ConnectionInfo, span: Span) -> RedisResult<Connection> {
     let client = speaking(&tuned(&Client::open(server.clone())?)?, ProtocolVersion::RESP2)?;
     // Connecting may wait twice: for the answers to the two commands in which the library describes itself.
     let connection = client.get_connection_with_timeout(span.left() / 2)?;

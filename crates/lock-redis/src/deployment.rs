@@ -2,10 +2,9 @@
 
 /// Everything that differs between deployments follows from this: how keys are laid out, how a server is greeted, and how tokens are
 /// drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deployment {
     /// One server, whose address is known.
-    #[default]
     OneServer,
     /// A primary that sentinels name. Another server may take its place at any time.
     Sentinels,

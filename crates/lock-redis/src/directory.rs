@@ -49,6 +49,9 @@ pub(crate) trait Directory: Send + Sync + 'static {
     /// Those that hear the events of all servers.
     fn listeners(&self) -> &Listeners;
 
+    /// Begins to watch for servers that are replaced, for as long as there are clients.
+    fn watch(self: Arc<Self>) {}
+
     /// Tells this client at once when a server was replaced.
     fn follow(&self, _client: EventSink) {}
 }

@@ -17,7 +17,7 @@ use crate::keys::{Key, Scope};
 use crate::requests::simple::Simple;
 use crate::servers::Server;
 use crate::span::Span;
-use crate::wire::{Call, read, remaining};
+use crate::wire::{Retry, read, remaining};
 
 /// How many round trips are timed. Chosen: enough that one slow one stands out.
 const ROUND_TRIPS: usize = 10;
@@ -38,11 +38,14 @@ fn found<'a>(server: &Server<Connections>, config: &'a RedisConfig) -> Result<Fo
     let section = |name: &str| ask::<String>(server, redis::cmd("INFO").arg(name));
     let info = [section("server")?, section("replication")?, section("memory")?, section("persistence")?].concat();
     let save = ask(server, redis::cmd("CONFIG").arg("GET").arg("save")).ok();
-    let dwell = || ask(server, redis::cmd("PTTL").arg(Key::Dwell(Scope::Database)));
-    let dwell = if config.is_cluster() { None } else { remaining(dwell()?) };
+    let dwell = if config.is_cluster() { None } else { remaining(dwell_of(server)?) };
     let mut round_trips = (0..ROUND_TRIPS).map(|_| timed(server)).collect::<Result<Vec<_>, _>>()?;
     round_trips.sort_unstable();
     Ok(Found { config, info, save, dwell, clock_ahead_ms: clock_ahead(server)?, round_trips })
+}
+
+fn dwell_of(server: &Server<Connections>) -> Result<i64, Failure> {
+    ask(server, redis::cmd("PTTL").arg(Key::Dwell(Scope::Database)))
 }
 
 /// How long the server takes to say what time it is.
@@ -63,6 +66,6 @@ fn clock_ahead(server: &Server<Connections>) -> Result<i64, Failure> {
 }
 
 fn ask<T: FromRedisValue + Send>(server: &Server<Connections>, command: &Cmd) -> Result<T, Failure> {
-    let question = Simple::new(Operation::Inspect, Call::plain(command.clone()), |_line, reply| read(reply));
+    let question = Simple::new(Operation::Inspect, Retry::Once, command.clone(), |_line, reply| read(reply));
     server.answer(&question, Span::from_now(CONNECT_WITHIN))
 }

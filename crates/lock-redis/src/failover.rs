@@ -3,10 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use lock_core::Ttl;
+use lock_core::{Effect, ErrorKind, Ttl};
 use serde::Deserialize;
 
-use crate::deployment::Deployment;
 use crate::failure::Failure;
 use crate::keys::{Key, Scope};
 
@@ -34,16 +33,6 @@ pub enum OnFailover {
     Dwell,
 }
 
-impl OnFailover {
-    /// What clients do unless it is configured: they dwell where another server may take the place of the first.
-    pub(crate) fn default_of(deployment: Deployment) -> Self {
-        match deployment {
-            Deployment::OneServer | Deployment::Quorum => Self::Grant,
-            Deployment::Sentinels | Deployment::Cluster => Self::Dwell,
-        }
-    }
-}
-
 impl fmt::Display for OnFailover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -56,7 +45,7 @@ impl fmt::Display for OnFailover {
 /// The choice of a client, and the longest ttl that it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failover {
-    pub(crate) on: OnFailover,
+    on: OnFailover,
     max_ttl: Option<Ttl>,
 }
 
@@ -66,6 +55,10 @@ impl Failover {
 
     pub(crate) const fn new(on: OnFailover, max_ttl: Option<Ttl>) -> Self {
         Self { on, max_ttl }
+    }
+
+    pub(crate) fn on(self) -> OnFailover {
+        self.on
     }
 
     /// Longer ttls are refused, if there is a limit.
@@ -96,8 +89,20 @@ impl Failover {
             return Ok(());
         };
         let told = format!("a ttl of {ttl} is longer than max_ttl, which is {most}");
-        Err(Failure::config(told)
+        Err(Failure::new(ErrorKind::Config, Effect::None, told)
             .remedy("use a shorter ttl (renewal keeps a lease for longer), or set a longer max_ttl for all clients"))
+    }
+
+    /// Refuses what does not work over connections that nobody verifies.
+    #[cfg(any(feature = "deadpool", feature = "r2d2"))]
+    pub(crate) fn check_pooled(self) -> Result<(), Failure> {
+        if self.max_ttl().is_none() {
+            return Ok(());
+        }
+        let message =
+            "the connections of a pool are not verified, so failover=dwell and max_ttl are not possible with one";
+        Err(Failure::new(ErrorKind::Unsupported, Effect::None, message)
+            .remedy("connect by URL without the pool, or remove these options from the URL"))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use lock_core::{BackendError, Effect, ErrorKind, Operation, to_the_millisecond};
+use lock_core::{BackendError, Effect, ErrorKind, Limit, Mode, Operation, to_the_millisecond};
 
 use crate::BACKEND;
 use crate::cluster::Redirect;
@@ -16,11 +16,19 @@ pub(crate) const SEE_THERE: &str = "check that the server runs at this address";
 pub(crate) const MISSING: &str = "use Redis 6.2 or later, or Valkey, without a proxy that hides commands or a configuration that renames \
                        them";
 
+/// How far a request had got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The connection was being made: no verb was sent.
+    Connecting,
+    /// The request was handed to a connection.
+    Asked,
+}
+
 /// The request that failed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scene<'a> {
-    /// Whether it may have taken effect: none can while the connection is being made. It may once it was handed to a connection.
-    pub(crate) effect: Effect,
+    pub(crate) stage: Stage,
     /// The server as it is shown to users.
     pub(crate) server: &'a str,
     /// How long the request might take.
@@ -41,49 +49,23 @@ pub(crate) enum Fate {
 pub(crate) struct Failure {
     kind: ErrorKind,
     pub(crate) effect: Effect,
-    /// What failed, without the remedy.
-    pub(crate) message: Cow<'static, str>,
+    message: Cow<'static, str>,
     /// How long it lasts at most, if that is known.
     lasts: Option<Duration>,
     remedy: Option<&'static str>,
     pub(crate) fate: Fate,
-    /// The incarnation of the server behind the connection, if the connection broke during the request. For connections that were
-    /// passed in it is unknown, and they are assumed to lead to the same.
-    pub(crate) broke_at: Option<String>,
+    /// The incarnation of the server behind the connection, if the connection broke during the request.
+    broke_at: Option<String>,
     /// What the name is in use as, and what was asked for, if these do not suit each other.
     other_use: Option<BackendError>,
     /// What a server of a cluster said instead of running the request.
-    pub(crate) redirect: Option<Box<Redirect>>,
+    redirect: Option<Box<Redirect>>,
 }
 
 impl Failure {
     pub(crate) fn new(kind: ErrorKind, effect: Effect, message: impl Into<Cow<'static, str>>) -> Self {
         let (lasts, remedy, fate, broke_at, other_use, redirect) = (None, None, Fate::Keep, None, None, None);
         Self { kind, effect, message: message.into(), lasts, remedy, fate, broke_at, other_use, redirect }
-    }
-
-    /// The configuration cannot work.
-    pub(crate) fn config(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(ErrorKind::Config, Effect::None, message)
-    }
-
-    /// The server did nothing, and may later.
-    pub(crate) fn unavailable(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(ErrorKind::Unavailable, Effect::None, message)
-    }
-
-    /// The server, or this build, cannot do that.
-    pub(crate) fn unsupported(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(ErrorKind::Unsupported, Effect::None, message)
-    }
-
-    /// A text that nobody else has.
-    ///
-    /// # Errors
-    /// The system has none.
-    pub(crate) fn random() -> Result<String, Self> {
-        let owner = lock_host::new_owner().map_err(|_| Self::unsupported("the system's random source failed"))?;
-        Ok(owner.to_wire().to_string())
     }
 
     pub(crate) fn remedy(mut self, remedy: &'static str) -> Self {
@@ -115,14 +97,14 @@ impl Failure {
 
     /// The URL is for a plain connection, but the server speaks TLS.
     pub(crate) fn speaks_tls(server: &str) -> Self {
-        Self::config(format!("the server at {server} speaks TLS on this port"))
+        Self::new(ErrorKind::Config, Effect::None, format!("the server at {server} speaks TLS on this port"))
             .remedy("use rediss:// instead of redis://, or the server's plain port")
             .dropping()
     }
 
     /// The URL is for TLS, but the server does not speak it.
     pub(crate) fn speaks_no_tls(server: &str) -> Self {
-        Self::config(format!("the server at {server} does not speak TLS on this port"))
+        Self::new(ErrorKind::Config, Effect::None, format!("the server at {server} does not speak TLS on this port"))
             .remedy("use redis:// instead of rediss://, or the server's TLS port")
             .dropping()
     }
@@ -135,7 +117,7 @@ impl Failure {
 
     /// Another server became the primary while the connection was made.
     pub(crate) fn moved() -> Self {
-        Self::unavailable("another server has become the primary").dropping()
+        Self::new(ErrorKind::Unavailable, Effect::None, "another server has become the primary").dropping()
     }
 
     /// The task that was to make the connection ended with its runtime.
@@ -144,13 +126,25 @@ impl Failure {
         Self::new(ErrorKind::Unreachable, Effect::None, "the runtime that was connecting has ended")
     }
 
+    /// The pool and the URL that came with it lead to different databases.
+    #[cfg(any(feature = "deadpool", feature = "r2d2"))]
+    pub(crate) fn elsewhere(server: &str) -> Self {
+        Self::new(
+            ErrorKind::Config,
+            Effect::None,
+            format!("the pool leads to a different server or database from {server}"),
+        )
+        .remedy("give the URL of the pool's own server, with the number of its database")
+    }
+
     /// The server may have forgotten leases, and grants no free lock for so long.
     pub(crate) fn dwells(left: Option<Duration>) -> Self {
         let message = "the server was promoted, was restarted or lost its data, so it may have forgotten locks that are still held; \
                        it grants none";
         // An upper bound that changes once a second.
         let lasts = left.map(|left| Duration::from_secs(left.as_secs() + 1));
-        Self { lasts, ..Self::unavailable(message) }
+        let failure = Self::new(ErrorKind::Unavailable, Effect::None, message);
+        Self { lasts, ..failure }
             .remedy("wait; only if this deployment has never granted a lock, run `leasehold redis init` with the URL of this client")
     }
 
@@ -178,13 +172,14 @@ impl Failure {
 
     /// The server does not report a field that has to be known.
     pub(crate) fn tells_no(field: &str, server: &str) -> Self {
-        Self::unsupported(format!("{server} reports no {field} in its INFO")).remedy(MISSING)
+        let message = format!("{server} reports no {field} in its INFO");
+        Self::new(ErrorKind::Unsupported, Effect::None, message).remedy(MISSING)
     }
 
     /// The keys of a lock are on their way, or the servers do not agree yet on where they are.
     pub(crate) fn moving(hash_slot: HashSlot) -> Self {
-        Self::unavailable(format!("the hash slot {hash_slot} is moving to another primary"))
-            .remedy("wait until it has moved")
+        let message = format!("the hash slot {hash_slot} is moving to another primary");
+        Self::new(ErrorKind::Unavailable, Effect::None, message).remedy("wait until it has moved")
     }
 
     pub(crate) fn other_kind() -> Self {
@@ -192,9 +187,22 @@ impl Failure {
             .remedy("use another name, or a prefix")
     }
 
-    /// The name is in use as something that does not suit what was asked for.
-    pub(crate) fn in_other_use(error: BackendError) -> Self {
+    /// The name is in use in a mode that does not suit the one that was asked for.
+    pub(crate) fn in_other_use(used: Mode, asked: Mode) -> Self {
+        Self::told(BackendError::in_other_use(BACKEND, used, asked))
+    }
+
+    /// More permits were asked for than there are by now.
+    pub(crate) fn above_limit(limit: Limit, count: u32) -> Self {
+        Self::told(BackendError::above_limit(BACKEND, limit, count))
+    }
+
+    fn told(error: BackendError) -> Self {
         Self { other_use: Some(error), ..Self::other_kind() }
+    }
+
+    pub(crate) fn unsupported(message: &'static str) -> Self {
+        Self::new(ErrorKind::Unsupported, Effect::None, message)
     }
 
     /// The same, after an earlier part of the request had been answered.
@@ -216,10 +224,20 @@ impl Failure {
         Self { redirect: redirect.map(Box::new), ..self }
     }
 
+    /// What a server of a cluster said instead of running the request.
+    pub(crate) fn redirect(&self) -> Option<&Redirect> {
+        self.redirect.as_deref()
+    }
+
     /// Whether nothing happened, because the server is not there or no primary. Another one may be the primary by now.
     pub(crate) fn is_elsewhere(&self) -> bool {
         let is_no_primary = self.kind == ErrorKind::Unavailable && self.fate == Fate::Drop;
         self.effect == Effect::None && (self.kind == ErrorKind::Unreachable || is_no_primary)
+    }
+
+    /// What failed, without the remedy.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
     }
 
     /// Whether connecting may succeed a moment later, or at another server.
@@ -238,6 +256,12 @@ impl Failure {
         self.kind == ErrorKind::Unreachable && self.effect == Effect::Unknown
     }
 
+    /// The incarnation of the server behind the connection, if it broke during the request. For connections that were
+    /// passed in it is unknown, and they are assumed to lead to the same.
+    pub(crate) fn broke_at(&self) -> Option<&str> {
+        self.broke_at.as_deref()
+    }
+
     /// Whether the server reported it, and so is alive.
     pub(crate) fn is_an_answer(&self) -> bool {
         self.kind.is_an_answer()
@@ -249,7 +273,10 @@ impl Failure {
         }
         let error = BackendError::new(BACKEND, operation, self.kind, self.effect, self.message);
         let error = self.lasts.into_iter().fold(error, BackendError::with_end);
-        self.remedy.into_iter().fold(error, BackendError::with_remedy)
+        match self.remedy {
+            Some(remedy) => error.with_remedy(remedy),
+            None => error,
+        }
     }
 }
 

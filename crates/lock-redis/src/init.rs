@@ -4,19 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::Query;
-use lock_core::{BackendError, BlockingBackend, Operation, Prefix};
+use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Operation, Prefix};
 
-use crate::RedisConfig;
 use crate::blocking::{Connections, Redis};
 use crate::connect::CONNECT_WITHIN;
-use crate::failure::Failure;
 use crate::hash_slot::HashSlot;
 use crate::keys::Scope;
-use crate::requests::end_dwell::{end_dwell, longest_ttl, mark_dwell};
+use crate::requests::end_dwell::{EndDwell, longest_ttl, mark_dwell};
 use crate::server::verification::VerifySlot;
 use crate::servers::Server;
 use crate::span::Span;
 use crate::wire::Question;
+use crate::{BACKEND, RedisConfig};
 
 /// How many hash slots are asked about in one write. Chosen: a server is busy with them for some milliseconds.
 const TOGETHER: usize = 128;
@@ -52,8 +51,7 @@ pub fn declare_new(config: &RedisConfig) -> Result<Declared, BackendError> {
     let config = config.clone().under(Prefix::default());
     let redis = Redis::connect(&config)?;
     let parts = parts(&redis)?;
-    // What tells these dwells from others that begin while the locks are listed.
-    let mark = Failure::random().map_err(failed)?;
+    let mark = new_mark()?;
     let marked = parts.iter().map(|part| part.begin(&mark)).collect::<Result<Vec<_>, _>>()?;
     check_unused(&redis)?;
     let (mut dwell, mut max_ttl) = (None, config.failover.longest());
@@ -68,8 +66,13 @@ fn parts(redis: &Redis) -> Result<Vec<Part>, BackendError> {
     Ok(redis.each()?.into_iter().map(|(server, slots)| Part::new(server, slots)).collect())
 }
 
-fn failed(failure: Failure) -> BackendError {
-    failure.into_error(Operation::Connect)
+/// What tells these dwells from others that begin while the locks are listed.
+fn new_mark() -> Result<String, BackendError> {
+    let failed = |_| {
+        let message = "the system's random source failed";
+        BackendError::new(BACKEND, Operation::Connect, ErrorKind::Unsupported, Effect::None, message)
+    };
+    Ok(lock_host::new_owner().map_err(failed)?.to_wire().to_string())
 }
 
 /// A server, and what dwells there.
@@ -95,7 +98,7 @@ impl Part {
 
     fn end(&self, mark: &str, incarnations: &[String]) -> Result<Option<Duration>, BackendError> {
         let marked = self.scopes.iter().zip(incarnations);
-        let ends = marked.map(|(scope, incarnation)| end_dwell(*scope, mark, incarnation));
+        let ends = marked.map(|(scope, incarnation)| EndDwell { scope: *scope, mark, incarnation });
         Ok(self.ask_all(ends)?.into_iter().flatten().max())
     }
 
@@ -105,13 +108,13 @@ impl Part {
     }
 
     /// Asks many questions, a few in each write. The first one alone loads the script.
-    fn ask_all<Q: Question + Sync>(&self, questions: impl Iterator<Item = Q>) -> Result<Vec<Q::Answer>, BackendError> {
+    fn ask_all<Q: Question>(&self, questions: impl Iterator<Item = Q>) -> Result<Vec<Q::Answer>, BackendError> {
         let (mut questions, mut answers) = (questions.peekable(), Vec::new());
         while questions.peek().is_some() {
             let count = if answers.is_empty() { 1 } else { TOGETHER };
             let write: Vec<_> = questions.by_ref().take(count).collect();
             for answer in self.server.answer_each(&write, Span::from_now(CONNECT_WITHIN)) {
-                answers.push(answer.map_err(failed)?);
+                answers.push(answer.map_err(|failure| failure.into_error(Operation::Connect))?);
             }
         }
         Ok(answers)
@@ -130,7 +133,8 @@ fn check_unused(locks: &Redis) -> Result<(), BackendError> {
                 entry.name
             );
             let remedy = "wait: free locks are granted again once the longest ttl and ten seconds have passed";
-            return Err(failed(Failure::config(message).remedy(remedy)));
+            return Err(BackendError::new(BACKEND, Operation::Connect, ErrorKind::Config, Effect::None, message)
+                .with_remedy(remedy));
         }
         match page.next {
             Some(next) => query.cursor = Some(next),
@@ -141,7 +145,6 @@ fn check_unused(locks: &Redis) -> Result<(), BackendError> {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::ErrorKind;
     use test_support::{RedisOptions, RedisServer};
 
     use super::*;

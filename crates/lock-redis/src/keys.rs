@@ -60,8 +60,7 @@ pub(crate) enum Key<'a> {
 pub(crate) struct Keys<'a> {
     prefix: &'a Prefix,
     name: &'a LockName,
-    /// What this lock shares a counter with.
-    pub(crate) scope: Scope,
+    scope: Scope,
     /// What leads its other keys to its hash slot, if its own key in braces would not.
     tag: Option<HashSlot>,
 }
@@ -77,6 +76,11 @@ impl<'a> Keys<'a> {
             }
         };
         Self { prefix, name, scope, tag }
+    }
+
+    /// What this lock shares a counter with.
+    pub(crate) fn scope(self) -> Scope {
+        self.scope
     }
 
     /// The latch, the ids of its two latest generations, and the inboxes of the waiters.
@@ -102,10 +106,16 @@ impl<'a> Keys<'a> {
 }
 
 impl Key<'static> {
-    /// What verifying reads and writes, and the key that is never there.
-    pub(crate) fn verified(scope: Scope) -> [Self; 5] {
-        let [counter, marker] = [Self::Counter(scope), Self::Incarnation(scope)];
-        [counter, marker, Self::Dwell(scope), Self::Longest(scope), Self::NoDwell(scope)]
+    /// What verifying reads and writes.
+    pub(crate) fn verified(scope: Scope) -> [Self; 4] {
+        [Self::Counter(scope), Self::Incarnation(scope), Self::Dwell(scope), Self::Longest(scope)]
+    }
+
+    /// The same in a cluster.
+    pub(crate) fn verified_in(slot: HashSlot) -> [Self; 5] {
+        let scope = Scope::HashSlot(slot);
+        let [counter, marker, dwell, longest] = Self::verified(scope);
+        [counter, marker, dwell, longest, Self::NoDwell(scope)]
     }
 }
 
@@ -252,7 +262,7 @@ mod tests {
                 let beside = [Key::Queue(keys), Key::Revocation(keys, highest), Key::Latch(keys, ":w")];
                 let beside = beside.map(|key| key.to_string());
                 assert!(beside.iter().all(|key| key.starts_with(&format!("{}{keys}}}:", Key::Lead(keys)))));
-                for key in beside.iter().chain(&shared(keys.scope)) {
+                for key in beside.iter().chain(&shared(keys.scope())) {
                     assert_eq!(HashSlot::of(key.as_bytes()), slot, "{key} beside {name}");
                 }
             }

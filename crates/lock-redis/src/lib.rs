@@ -21,7 +21,7 @@
 //! `hash_slot`, `keys`, `wire` (how it is asked), `requests` (what is asked: `verbs` first, then `value`, `seen` and `look` for the
 //! answers) · `replicas` (what they have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) ·
 //! `span` (time limits) · `target`, `connect`, `server` (what a client learns of a server before it relies on it: `greeting`,
-//! `verification`) · `subscription` (threads that listen) · `servers` (the client of each), `directory` (which of them has a lock: `sentinels`, `cluster`), `routing` (where a
+//! `verification`) · `servers` (the client of each), `directory` (which of them has a lock: `sentinels`, `cluster`), `routing` (where a
 //! request goes next) · `runs` (scripts for many) · `nonblocking` (tokio: `batcher`, `live` and `link` are its connection; `client`, `backend`
 //! and `listing` are compiled for threads as well) · `blocking` (threads: `socket`, `slots` and `stack` are its connections) · `probe` (whether a pool and a URL lead to the same server) · `init`
 //! (a deployment that is new) · `node` (a Redis as a node of a quorum).
@@ -66,7 +66,6 @@ mod sentinels;
 mod server;
 mod servers;
 mod span;
-mod subscription;
 mod sync;
 mod target;
 mod wire;

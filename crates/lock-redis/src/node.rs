@@ -18,12 +18,10 @@ mod inspection;
 pub mod nonblocking;
 mod told;
 
-use lock_core::{BackendError, Operation};
+use lock_core::{BackendError, Effect, ErrorKind, Operation};
 
 use crate::RedisConfig;
 use crate::channel::Channel;
-use crate::deployment::Deployment;
-use crate::failover::Failover;
 use crate::failure::Failure;
 use crate::servers::{Own, Server};
 use crate::target::Target;
@@ -32,16 +30,19 @@ use crate::target::Target;
 fn open<O: Own>(config: &RedisConfig, address: &str) -> Result<Server<O>, BackendError> {
     let refused = |failure: Failure| failure.of_node(address).into_error(Operation::Connect);
     if let Some(copies) = config.copies() {
-        return Err(refused(if copies.replicas > 0 {
-            Failure::config("its URL has the option replicas, which is for a server that has replicas")
-                .remedy("remove it: the nodes of a quorum stand in for each other, and have no replicas")
+        let (message, remedy) = if copies.replicas() > 0 {
+            (
+                "its URL has the option replicas, which is for a server that has replicas",
+                "remove it: the nodes of a quorum stand in for each other, and have no replicas",
+            )
         } else {
-            Failure::config("its URL has the option fsync, which is for a server on its own")
-                .remedy("remove it: a node that was restarted does not vote until what it may have forgotten is over")
-        }));
+            (
+                "its URL has the option fsync, which is for a server on its own",
+                "remove it: a node that was restarted does not vote until what it may have forgotten is over",
+            )
+        };
+        return Err(refused(Failure::new(ErrorKind::Config, Effect::None, message).remedy(remedy)));
     }
-    let server = Target::of(config).map_err(refused)?;
-    // A run that has forgotten something is not the one that was asked.
-    let target = Target { deployment: Deployment::Quorum, failover: Failover::UNHEEDED, ..server };
+    let target = Target::of(config).map_err(refused)?.in_quorum();
     Ok(Server::new(target, Channel::new(), &config.prefix, None))
 }

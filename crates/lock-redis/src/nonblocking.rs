@@ -20,8 +20,9 @@ pub(crate) mod writes;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use futures_util::future::{Either, FutureExt, join_all};
-use lock_core::{BackendError, Lease, LockName, Renewed};
+use futures_util::future::{Either, join_all};
+use lock_core::latch::{Request, Seen};
+use lock_core::{Answer, BackendError, Claim, Lease, LockName, Renewed};
 use lock_forms::nonblocking as both;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
@@ -31,7 +32,7 @@ use crate::failure::Failure;
 use crate::requests::renewal::Renewal;
 use crate::routing::PAUSE;
 use crate::servers::{Many, Servers, renewed};
-use crate::span::{Span, Timer};
+use crate::span::Span;
 use crate::wire::Question;
 
 pub(crate) use self::link::Link as Connections;
@@ -92,18 +93,22 @@ impl Redis {
         _ = timeout_at(span.until.into(), refresh).await;
     }
 
-    /// Somebody is about to wait, and should be notified.
-    fn before_waiting<A>(
-        &self,
-        _name: &LockName,
-        _span: Span,
-        _ask: impl AsyncFnOnce() -> Result<A, Failure>,
-        _is_over: impl FnOnce(&A) -> bool,
-    ) -> Result<Option<A>, Failure> {
+    /// A claim that takes a place is about to be sent: the client should be notified of its turn.
+    fn claim_at_once(&self, _claim: &Claim, _span: Span) -> Result<Option<Answer>, Failure> {
+        self.listen_in_time();
+        Ok(None)
+    }
+
+    /// A wait for a latch is about to begin: the client should be notified of its end.
+    fn look_at_once(&self, _request: &Request, _span: Span) -> Result<Option<Seen>, Failure> {
+        self.listen_in_time();
+        Ok(None)
+    }
+
+    fn listen_in_time(&self) {
         if let Servers::One(server) = &self.servers {
             server.source.listen_in_time();
         }
-        Ok(None)
     }
 }
 
@@ -117,14 +122,6 @@ async fn in_background<A: Send + 'static>(
 /// Most requests do not need the space for this.
 pub(crate) fn large<F: Future>(rare: F) -> Pin<Box<F>> {
     Box::pin(rare)
-}
-
-/// The outcome, if there is one in time.
-fn in_time<F: Future + Send>(span: &Span, asked: F) -> impl Future<Output = Option<F::Output>> + Send + use<F> {
-    match span.timer {
-        Timer::Own => Either::Left(timeout_at(span.until.into(), asked).map(Result::ok)),
-        Timer::OfCaller => Either::Right(asked.map(Some)),
-    }
 }
 
 /// What sentinels need before they are asked again.

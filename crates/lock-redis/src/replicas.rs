@@ -5,12 +5,12 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::time::{Duration, Instant};
 
-use lock_core::{Effect, Invalid};
+use lock_core::Invalid;
 use redis::{Cmd, RedisResult, Value, from_redis_value};
 use serde::Deserialize;
 
 use crate::classify::refusal;
-use crate::failure::{Failure, Scene};
+use crate::failure::{Failure, Scene, Stage};
 
 /// How late a server may notice that a wait is over: it looks ten times a second.
 const LATENESS: Duration = Duration::from_millis(100);
@@ -52,9 +52,8 @@ pub(crate) enum Fsync {
 /// Who must have a lease before it counts: the server's disk and those of so many replicas, or so many replicas in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Copies {
-    pub(crate) replicas: u16,
-    /// Whether they must have it on disk.
-    pub(crate) fsync: Option<Fsync>,
+    replicas: u16,
+    fsync: Option<Fsync>,
 }
 
 impl Copies {
@@ -62,6 +61,16 @@ impl Copies {
     pub(crate) fn of(replicas: Option<Replicas>, fsync: Option<Fsync>) -> Option<Self> {
         let copies = Self { replicas: replicas.map_or(0, |replicas| replicas.0.get()), fsync };
         (replicas.is_some() || fsync.is_some()).then_some(copies)
+    }
+
+    /// How many replicas.
+    pub(crate) fn replicas(self) -> u16 {
+        self.replicas
+    }
+
+    /// Whether they must have it on disk.
+    pub(crate) fn fsync(self) -> Option<Fsync> {
+        self.fsync
     }
 
     /// The command that waits for them.
@@ -144,14 +153,14 @@ pub(crate) fn without_wait(server: &str, reply: Value) -> Result<(Value, Result<
 
 /// The server refused to wait, after it had served the request.
 fn refused(server: &str, told: &str) -> Failure {
-    let scene = Scene { effect: Effect::Unknown, server, within: Duration::ZERO };
+    let scene = Scene { stage: Stage::Asked, server, within: Duration::ZERO };
     let (code, details) = told.split_once(' ').unwrap_or((told, ""));
     refusal(scene, code, details).after_a_part()
 }
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{ErrorKind, Operation};
+    use lock_core::{Effect, ErrorKind, Operation};
     use redis::Arg;
 
     use super::*;
@@ -234,7 +243,7 @@ mod tests {
 
     #[test]
     fn what_is_no_number_of_replicas_is_refused() {
-        assert_eq!(copies("3", None).replicas, 3);
+        assert_eq!(copies("3", None).replicas(), 3);
         for text in ["0", "-1", "all", "", "99999"] {
             assert!(Replicas::parse(text).unwrap_err().to_string().contains("such as 1"), "{text}");
         }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::Effect;
+use lock_core::{Effect, ErrorKind};
 
 use crate::address::Address;
 use crate::classify::CHECK_CLUSTER;
@@ -33,18 +33,31 @@ pub(crate) struct Routing<'a> {
     hash_slot: HashSlot,
     span: Span,
     sent: u32,
+    next: Next,
     /// How the connection of the first attempt broke, if this is the retry.
     first: Option<Failure>,
     patience: Option<Patience>,
+}
+
+enum Next {
+    /// To the primary of its hash slot.
+    Primary,
+    /// To this server: once more, or because it has the key while the hash slot moves.
+    Server(Arc<Address>, Ownership),
+    /// Another primary is looked for. If there is none, the request fails.
+    Refresh(Failure, Option<Arc<Address>>),
+    /// The same, once that was done.
+    Refreshed(Failure, Option<Arc<Address>>),
+    Failed(Failure),
 }
 
 /// What to do with a request now.
 pub(crate) enum Step {
     /// Send it to a server.
     Send(Arc<Address>, Ownership),
-    /// Ask the directory where to send it, because of this failure at this server. Then go on with [`Routing::refreshed`].
-    Refresh(Failure, Option<Arc<Address>>),
-    /// Do nothing for a moment, and begin again.
+    /// Ask the directory where to send it.
+    Refresh,
+    /// Do nothing for a moment.
     Pause,
     /// It failed.
     Fail(Failure),
@@ -79,7 +92,7 @@ impl<'a> Routing<'a> {
         hash_slot: HashSlot,
         span: Span,
     ) -> Self {
-        Self { directory, deployment, hash_slot, span, sent: 0, first: None, patience: None }
+        Self { directory, deployment, hash_slot, span, sent: 0, next: Next::Primary, first: None, patience: None }
     }
 
     /// The attempt at a server.
@@ -87,19 +100,19 @@ impl<'a> Routing<'a> {
         Attempt { first: self.first.as_ref(), ownership }
     }
 
-    /// To the primary of its hash slot.
     pub(crate) fn step(&mut self) -> Step {
-        match self.primary() {
-            Some(address) => Step::Send(address, Ownership::Owned),
-            None => self.refresh(unserved(self.hash_slot), None),
-        }
-    }
-
-    /// The directory was asked. If it names no other primary, the request fails.
-    pub(crate) fn refreshed(&self, failure: Failure, sent_to: Option<&Arc<Address>>) -> Step {
-        match self.primary().filter(|address| Some(address) != sent_to) {
-            Some(address) => Step::Send(address, Ownership::Owned),
-            None => self.fail(failure),
+        match std::mem::replace(&mut self.next, Next::Primary) {
+            Next::Primary => match self.primary() {
+                Some(address) => Step::Send(address, Ownership::Owned),
+                None => self.refresh(unserved(self.hash_slot), None),
+            },
+            Next::Server(address, ownership) => Step::Send(address, ownership),
+            Next::Refresh(failure, sent_to) => self.refresh(failure, sent_to),
+            Next::Refreshed(failure, sent_to) => match self.primary() {
+                Some(address) if Some(&address) != sent_to.as_ref() => Step::Send(address, Ownership::Owned),
+                Some(_) | None => self.fail(failure),
+            },
+            Next::Failed(failure) => self.fail(failure),
         }
     }
 
@@ -109,7 +122,8 @@ impl<'a> Routing<'a> {
 
     fn refresh(&mut self, failure: Failure, sent_to: Option<Arc<Address>>) -> Step {
         if self.deployment == Deployment::Cluster {
-            return Step::Refresh(failure, sent_to);
+            self.next = Next::Refreshed(failure, sent_to);
+            return Step::Refresh;
         }
         self.doubt(&failure);
         match self.patience.get_or_insert_with(|| Patience::within(self.span)).failed(failure) {
@@ -126,56 +140,63 @@ impl<'a> Routing<'a> {
         Arc::clone(self.directory).doubt(failure);
     }
 
-    /// The answer, or what to do instead.
+    /// The outcome, unless the request has to be sent again.
     pub(crate) fn outcome<A>(
         &mut self,
-        (sent_to, ownership): (Arc<Address>, Ownership),
+        sent: (Arc<Address>, Ownership),
         retry: Retry,
         answer: Result<A, Failure>,
-    ) -> Result<A, Step> {
+    ) -> Option<Result<A, Failure>> {
         let is_an_answer = answer.as_ref().err().is_none_or(Failure::is_an_answer);
         let failure = match answer {
-            _ if is_an_answer && self.directory.has_replaced(&sent_to) => Failure::was_replaced(&sent_to.to_string()),
-            Ok(answer) => return Ok(answer),
+            _ if is_an_answer && self.directory.has_replaced(&sent.0) => Failure::was_replaced(&sent.0.to_string()),
+            Ok(answer) => return Some(Ok(answer)),
             Err(failure) => failure,
         };
         if retry == Retry::Once && self.first.is_none() && failure.is_a_break() {
             self.doubt(&failure);
             self.first = Some(failure);
-            return Err(Step::Send(sent_to, ownership));
+            self.next = Next::Server(sent.0, sent.1);
+        } else {
+            self.failed(sent.0, failure);
         }
-        Err(self.failed(sent_to, failure))
+        None
     }
 
     /// A server did not serve the request.
-    fn failed(&mut self, sent_to: Arc<Address>, failure: Failure) -> Step {
+    fn failed(&mut self, sent_to: Arc<Address>, failure: Failure) {
         let is_cluster = self.deployment == Deployment::Cluster;
         self.sent += 1;
         let is_over = is_cluster && (self.sent >= SENT_MAX || self.span.left().is_zero());
         // The first attempt may have handed the lock over.
         let failure = if is_cluster && self.first.is_some() { failure.after_a_part() } else { failure };
-        if let Some(Redirect::Moved(address)) = failure.redirect.as_deref() {
+        if let Some(Redirect::Moved(address)) = failure.redirect() {
             Arc::clone(self.directory).moved(self.hash_slot, address.clone().beside(&sent_to));
         }
-        match failure.redirect.as_deref() {
-            Some(Redirect::Moved(_) | Redirect::Ask(_)) if is_over || failure.effect == Effect::Unknown => {
-                let moving = Failure::moving(self.hash_slot);
-                self.fail(if failure.effect == Effect::Unknown { moving.after_a_part() } else { moving })
-            }
-            Some(Redirect::Moved(_)) => self.step(),
-            Some(Redirect::Ask(address)) => Step::Send(Arc::new(address.clone().beside(&sent_to)), Ownership::Moving),
-            None if failure.is_elsewhere() && !is_over => self.refresh(failure, Some(sent_to)),
-            // A primary that is cut off says that it is down for as long as that lasts, and nobody tells it that it was replaced.
-            Some(Redirect::Down) | None => {
+        self.next = match (failure.redirect(), failure.effect) {
+            // A primary that is cut off says this for as long as that lasts, and nobody tells it that it was replaced.
+            (Some(Redirect::Down), _) => {
                 self.doubt(&failure);
-                self.fail(failure)
+                Next::Failed(failure)
             }
-        }
+            (Some(_), Effect::Unknown) => Next::Failed(Failure::moving(self.hash_slot).after_a_part()),
+            (Some(_), Effect::None) if is_over => Next::Failed(Failure::moving(self.hash_slot)),
+            (Some(Redirect::Moved(_)), Effect::None) => Next::Primary,
+            (Some(Redirect::Ask(address)), Effect::None) => {
+                Next::Server(Arc::new(address.clone().beside(&sent_to)), Ownership::Moving)
+            }
+            (None, _) if failure.is_elsewhere() && !is_over => Next::Refresh(failure, Some(sent_to)),
+            (None, _) => {
+                self.doubt(&failure);
+                Next::Failed(failure)
+            }
+        };
     }
 }
 
 pub(crate) fn unserved(hash_slot: HashSlot) -> Failure {
-    Failure::unavailable(format!("no primary of the cluster serves the hash slot {hash_slot}")).remedy(CHECK_CLUSTER)
+    let message = format!("no primary of the cluster serves the hash slot {hash_slot}");
+    Failure::new(ErrorKind::Unavailable, Effect::None, message).remedy(CHECK_CLUSTER)
 }
 
 #[cfg(test)]
@@ -184,12 +205,12 @@ mod tests {
 
     use redis::IntoConnectionInfo;
 
-    use lock_core::{ErrorKind, Operation};
+    use lock_core::Operation;
 
     use super::*;
     use crate::classify::refusal;
     use crate::cluster::Topology;
-    use crate::failure::Scene;
+    use crate::failure::{Scene, Stage};
 
     fn address(text: &str) -> Address {
         Address::read(text).unwrap()
@@ -212,7 +233,7 @@ mod tests {
     }
 
     fn answered(code: &str, details: &str) -> Failure {
-        refusal(Scene { effect: Effect::Unknown, server: "redis://h1:1", within: Duration::ZERO }, code, details)
+        refusal(Scene { stage: Stage::Asked, server: "redis://h1:1", within: Duration::ZERO }, code, details)
     }
 
     fn refused_connection() -> Failure {
@@ -223,14 +244,15 @@ mod tests {
     fn after(topology: &Arc<dyn Directory>, failure: Failure) -> String {
         let mut routing = routing(topology);
         let Step::Send(address, Ownership::Owned) = routing.step() else { panic!("it is not sent") };
-        told(routing.failed(address, failure))
+        routing.failed(address, failure);
+        told(routing.step())
     }
 
     fn told(step: Step) -> String {
         match step {
             Step::Send(address, Ownership::Owned) => format!("Plain {address}"),
             Step::Send(address, Ownership::Moving) => format!("Asking {address}"),
-            Step::Refresh(..) => "refresh".to_owned(),
+            Step::Refresh => "refresh".to_owned(),
             Step::Pause => "pause".to_owned(),
             Step::Fail(failure) => format!("fail {:?}", failure.into_error(Operation::Acquire).kind()),
         }
@@ -270,11 +292,10 @@ mod tests {
             let mut routing = routing(&topology);
             for (found, expected) in [("h2:2", "Plain h2:2"), ("h2:2", "fail")] {
                 let Some(address) = Arc::clone(&topology).primary_of(hash_slot()) else { panic!("no primary") };
-                let step = routing.failed(address, failure.clone());
-                let Step::Refresh(failure, sent_to) = step else { panic!("{}", told(step)) };
+                routing.failed(address, failure.clone());
+                assert_eq!(told(routing.step()), "refresh");
                 Arc::clone(&topology).moved(hash_slot(), self::address(found));
-                let step = routing.refreshed(failure, sent_to.as_ref());
-                assert!(told(step).starts_with(expected), "{found}");
+                assert!(told(routing.step()).starts_with(expected), "{found}");
             }
         }
     }
@@ -283,14 +304,14 @@ mod tests {
     fn a_request_is_not_sent_on_forever() {
         let topology = topology(hash_slot());
         let mut routing = routing(&topology);
-        let (mut step, mut sent) = (routing.step(), 0);
+        let mut sent = 0;
         let failure = loop {
-            step = match step {
+            match routing.step() {
                 Step::Send(address, _) if sent % 2 == 0 => routing.failed(address, answered("ASK", "15495 h2:2")),
                 Step::Send(address, _) => routing.failed(address, answered("MOVED", "15495 h1:1")),
-                Step::Refresh(..) | Step::Pause => panic!("both answered"),
+                Step::Refresh | Step::Pause => panic!("both answered"),
                 Step::Fail(failure) => break failure,
-            };
+            }
             sent += 1;
         };
         let error = failure.into_error(Operation::Acquire);
@@ -302,7 +323,6 @@ mod tests {
         let server = "redis://127.0.0.1:1".into_connection_info().unwrap();
         let topology: Arc<dyn Directory> = Arc::new(Topology::new(vec![address("127.0.0.1:1")], server));
         let mut routing = routing(&topology);
-        let Step::Refresh(failure, None) = routing.step() else { panic!("it is not looked for") };
-        assert_eq!(told(routing.refreshed(failure, None)), "fail Unavailable");
+        assert_eq!((told(routing.step()), told(routing.step())), ("refresh".to_owned(), "fail Unavailable".to_owned()));
     }
 }

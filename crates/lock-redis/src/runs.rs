@@ -4,19 +4,19 @@
 //! take effect in the order of asking; those for different locks may overtake each other.
 
 use std::collections::HashMap;
-use std::{iter, mem, ptr};
+use std::{iter, ptr};
 
-use redis::{Cmd, RedisError, RedisResult, Value};
+use redis::{Cmd, RedisError, Value};
 
-use crate::replicas::Wait;
 use crate::script::Many;
 use crate::wire::{Call, SCRIPT_AND_COUNT};
 
 /// The errors with which the server refuses a script before it runs: the script is unknown, or the user may not use one of
 /// its keys. Each request may still succeed alone.
-const NOT_RUN: [&str; 2] = ["NOSCRIPT", "NOPERM"];
+pub(crate) const NOT_RUN: [&str; 2] = ["NOSCRIPT", "NOPERM"];
 
 /// Whether the server refused a script with one of these errors.
+#[cfg(feature = "async")]
 pub(crate) fn was_not_run(error: &RedisError) -> bool {
     error.code().is_some_and(|code| NOT_RUN.contains(&code))
 }
@@ -33,62 +33,11 @@ const RUN_MAX: usize = 32;
 /// The size of what comes before the keys.
 const BEGINNING_ROUGHLY: usize = 64;
 
-/// A request, and where its answer goes.
-pub(crate) struct Request<A> {
-    pub(crate) call: Call,
-    pub(crate) answer: A,
-}
-
-/// Requests that are sent as one command.
-pub(crate) struct Run<A>(pub(crate) Vec<Request<A>>);
-
-impl<A> Run<A> {
-    /// Groups requests into runs.
-    pub(crate) fn of(requests: Vec<Request<A>>) -> Vec<Self> {
-        grouped(requests, |request| &request.call).into_iter().map(Self).collect()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// One wait for replicas for all of these requests, if any of them has to wait.
-    pub(crate) fn wait(runs: &[Self]) -> Option<Wait> {
-        Wait::for_all(runs.iter().flat_map(|run| &run.0).filter_map(|request| request.call.wait))
-    }
-
-    /// The script for all of them, unless there is one request.
-    fn many(&self) -> Option<&'static Many> {
-        if let [first, _, ..] = &*self.0 { first.call.many } else { None }
-    }
-
-    pub(crate) fn command(&mut self) -> Cmd {
-        let joined = self.many().map(|many| together(many, self.0.iter().map(|request| &request.call)));
-        // Many may be in flight, and a joined command has the contents of all.
-        let own = self.0.iter_mut().map(|request| mem::take(&mut request.call.command)).last();
-        joined.or(own).unwrap_or_default()
-    }
-
-    /// The answer to each, from the reply to their command and that to the wait for replicas. If the server did not run them, each one is
-    /// told, and asks again alone.
-    pub(crate) fn answers(
-        self,
-        reply: RedisResult<Value>,
-        waited: Option<&RedisResult<Value>>,
-    ) -> impl Iterator<Item = (A, RedisResult<Value>)> {
-        let answers = match (self.many(), reply) {
-            (Some(many), Ok(reply)) => apart(many, reply, self.len()).into_iter().map(Ok).collect(),
-            (_, reply) => vec![reply; self.len()],
-        };
-        self.0.into_iter().zip(answers).map(move |(Request { call, answer }, own)| (answer, call.reply(own, waited)))
-    }
-}
-
 /// Groups requests into runs, which are sent in this order.
 ///
 /// A request joins the first run of its verb that has room, so it may overtake requests for other locks. None overtakes a
 /// request for the same lock, and none goes past a request that is not for many, since that may concern any lock.
-fn grouped<T>(requests: Vec<T>, call: impl Fn(&T) -> &Call) -> Vec<Vec<T>> {
+pub(crate) fn grouped<T>(requests: Vec<T>, call: impl Fn(&T) -> &Call) -> Vec<Vec<T>> {
     let numbers = numbered(requests.iter().map(call));
     let mut runs: Vec<Vec<T>> = Vec::new();
     for (request, number) in requests.into_iter().zip(numbers) {
@@ -138,8 +87,13 @@ fn go_together(many: &Many, first: &Call, call: &Call) -> bool {
         && same.all(|index| first.parts().nth(index) == call.parts().nth(index))
 }
 
+/// The script for a run of requests, unless there is one.
+pub(crate) fn many<'a>(mut calls: impl ExactSizeIterator<Item = &'a Call>) -> Option<&'static Many> {
+    if calls.len() > 1 { calls.next()?.many } else { None }
+}
+
 /// One command for all requests of a run.
-fn together<'a>(many: &Many, calls: impl ExactSizeIterator<Item = &'a Call> + Clone) -> Cmd {
+pub(crate) fn together<'a>(many: &Many, calls: impl ExactSizeIterator<Item = &'a Call> + Clone) -> Cmd {
     let (lock, count) = (many.shared_keys, calls.len());
     let own = lock + 1 + many.shared;
     let alike = own + many.own;
@@ -166,7 +120,7 @@ fn together<'a>(many: &Many, calls: impl ExactSizeIterator<Item = &'a Call> + Cl
 
 /// The reply to a run, taken apart: one for each request, or the same for all if it is neither a list of these nor a number.
 #[expect(clippy::wildcard_enum_match_arm, reason = "whatever else the library knows is neither")]
-fn apart(many: &Many, reply: Value, count: usize) -> Vec<Value> {
+pub(crate) fn apart(many: &Many, reply: Value, count: usize) -> Vec<Value> {
     match reply {
         Value::Int(first) => {
             iter::successors(Some(first), |last| last.checked_add(many.step)).map(Value::Int).take(count).collect()

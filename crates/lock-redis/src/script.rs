@@ -13,10 +13,9 @@ use std::sync::OnceLock;
 
 /// A script, known to the server by its hash once it is loaded.
 pub(crate) struct Script {
-    pub(crate) text: &'static str,
+    text: &'static str,
     hash: OnceLock<String>,
-    /// The script for several locks, if there is one.
-    pub(crate) many: Option<&'static Many>,
+    many: Option<&'static Many>,
 }
 
 /// A script that runs one verb for several locks, and replies with a list: one reply for each lock.
@@ -45,6 +44,15 @@ impl Script {
 
     const fn with_many(text: &'static str, many: &'static Many) -> Self {
         Self { text, hash: OnceLock::new(), many: Some(many) }
+    }
+
+    /// The script for several locks, if there is one.
+    pub(crate) fn many(&self) -> Option<&'static Many> {
+        self.many
+    }
+
+    pub(crate) fn text(&self) -> &'static str {
+        self.text
     }
 
     pub(crate) fn hash(&self) -> &str {
@@ -85,38 +93,25 @@ macro_rules! text {
 
 /// The text of a script that draws tokens.
 macro_rules! drawing_text {
-    ($counting:literal, $($part:tt),+) => {
+    ($counting:literal, $($part:literal),+) => {
         concat!(
             "local counter, dwell, lasts, counting, LAST_TOKEN = KEYS[1], KEYS[2], nil, '",
             $counting,
             "', 9007199254740991\n",
             "local tombstones = string.sub(counter, 1, -8) .. 'tombstones'\n",
-            $(part!($part)),+
+            text!($($part),+)
         )
     };
 }
 
-/// One part, or those that share a lock.
-macro_rules! part {
-    (sharing) => {
-        text!("clock", "place", "members", "dwell", "queue", "sharing")
-    };
-    (sharing_or_not) => {
-        text!("clock", "place", "members", "dwell", "queue", "tombstone", "sharing")
-    };
-    ($part:literal) => {
-        text!($part)
-    };
-}
-
 macro_rules! drawing {
-    ($($part:tt),+) => {
+    ($($part:literal),+) => {
         Drawing {
             stored: Script::new(drawing_text!("stored", $($part),+)),
             clock: Script::new(drawing_text!("clock", $($part),+)),
         }
     };
-    ($($part:tt),+; many $numbers:tt: $($of_many:tt),+) => {
+    ($($part:literal),+; many $numbers:tt: $($of_many:literal),+) => {
         Drawing {
             stored: with_many!("stored", $($part),+; $numbers: $($of_many),+),
             clock: with_many!("clock", $($part),+; $numbers: $($of_many),+),
@@ -125,7 +120,7 @@ macro_rules! drawing {
 }
 
 macro_rules! with_many {
-    ($counting:literal, $($part:tt),+; {$($numbers:tt)+}: $($of_many:tt),+) => {{
+    ($counting:literal, $($part:literal),+; {$($numbers:tt)+}: $($of_many:literal),+) => {{
         static MANY: Many = Many { script: Script::new(drawing_text!($counting, $($of_many),+)), $($numbers)+ };
         Script::with_many(drawing_text!($counting, $($part),+), &MANY)
     }};
@@ -142,9 +137,9 @@ pub(crate) mod node;
 /// `PTTL`, or `queued`, value, `PTTL`, position, place (ms), and 1 if nobody listens on the channel, or `otherkind` and the
 /// limit that is in use, or `dwells` and for how long (ms) no free lock is granted.
 pub(crate) static ACQUIRE: Drawing = drawing!(
-    "claim", sharing_or_not, "sweep", "queue_up", "acquire_shared", "acquire", "alone";
+    "claim", "clock", "place", "members", "dwell", "queue", "tombstone", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "alone";
     many { shared_keys: 2, shared: 3, same: 0, own: 1, step: 1 }:
-    "claims", sharing_or_not, "sweep", "queue_up", "acquire_shared", "acquire", "guarded",
+    "claims", "clock", "place", "members", "dwell", "queue", "tombstone", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "guarded",
     "claims_left"
 );
 
@@ -154,13 +149,27 @@ pub(crate) static ACQUIRE: Drawing = drawing!(
 /// Answers like an acquire, with these differences. A grant is `granted`, low and high token, slots, and 1 if others wait; the
 /// limit in force follows if the claim has another one. `queued` ends with the last token that was drawn. `above` and the limit
 /// mean that the claim asks for more permits than there are.
-pub(crate) static SHARE: Drawing = drawing!("share", sharing_or_not, "sweep", "queue_up", "acquire_shared", "shared");
+pub(crate) static SHARE: Drawing = drawing!(
+    "share",
+    "clock",
+    "place",
+    "members",
+    "dwell",
+    "queue",
+    "tombstone",
+    "sharing",
+    "sweep",
+    "queue_up",
+    "acquire_shared",
+    "shared"
+);
 
 /// Asks for a lease that ends another one of the same client. Keys: those of an acquire. Arguments: those of an acquire, limit,
 /// `lh1:OTHER:`, life of that owner's tombstone (ms).
 ///
 /// Answers like a claim for a lease that others may share; never `queued`.
-pub(crate) static REPLACE: Drawing = drawing!(sharing_or_not, "replace");
+pub(crate) static REPLACE: Drawing =
+    drawing!("clock", "place", "members", "dwell", "queue", "tombstone", "sharing", "replace");
 
 /// Gives up a hold or a place, or ends the time for which the owner kept the lock. Keys: counter, dwell, lock. Arguments: lead,
 /// `lh1:OWNER:`; and if it is not for many, `valid` or `doubtful`, and if a claim may still arrive, the life of a tombstone (ms). During a
@@ -168,25 +177,26 @@ pub(crate) static REPLACE: Drawing = drawing!(sharing_or_not, "replace");
 ///
 /// Answers 1 for a hold or a kept lock, 2 for a place, 0 for none of them.
 pub(crate) static RELEASE: Drawing = drawing!(
-    "part", sharing_or_not, "give_up", "release";
+    "part", "clock", "place", "members", "dwell", "queue", "tombstone", "sharing", "give_up", "release";
     many { shared_keys: 2, shared: 1, same: 0, own: 1, step: 0 }:
-    "releases", sharing, "give_up", "guarded", "releases_left"
+    "releases", "clock", "place", "members", "dwell", "queue", "sharing", "give_up", "guarded", "releases_left"
 );
 
 /// Gives up a hold, but lets nobody have the lock for a while; or a place. Keys: those of a release. Arguments: lead, `lh1:OWNER:`,
 /// `lh1:KEPT:`, how long (ms), and if a claim may still arrive, the life of a tombstone (ms). Answers 1 for a hold, and for a lock that is
 /// kept already, 2 for a place, 0 for none of them.
-pub(crate) static KEEP: Drawing = drawing!(sharing_or_not, "give_up", "keep");
+pub(crate) static KEEP: Drawing =
+    drawing!("clock", "place", "members", "dwell", "queue", "tombstone", "sharing", "give_up", "keep");
 
 /// Sets the limit of a semaphore, or looks at it. Keys: counter, dwell, lock, queue, waiters, the limit that was set. Arguments: `set` or
 /// `look`, the limit that the client knows, the new one, and how long to remember it (ms).
 ///
 /// Answers `usage`, the limit in force and how many permits are held, or `otherkind` and the limit that is in use.
-pub(crate) static LIMIT: Drawing = drawing!(sharing, "sweep", "limit");
+pub(crate) static LIMIT: Drawing = drawing!("clock", "place", "members", "dwell", "queue", "sharing", "sweep", "limit");
 
 /// Ends the lease that spans a token. Keys: counter, dwell, lock, queue, waiters. Arguments: token, who does it, and how long to remember
 /// that at least (ms). Answers 1 or 0.
-pub(crate) static REVOKE: Drawing = drawing!(sharing, "revoke");
+pub(crate) static REVOKE: Drawing = drawing!("clock", "place", "members", "dwell", "queue", "sharing", "revoke");
 
 /// Renews leases. Keys: locks. Arguments: how many; what the keys of revocations begin with, up to that of the lock; `lh1:OWNER:LOW:HIGH:`
 /// of each; and each ttl (ms) with the number of the last lease in a row that has it, from 1. Answers for each lease that is lost its

@@ -1,7 +1,8 @@
 //! Following the primary that sentinels name.
 
+mod directory;
 mod primary;
 mod sentinel;
 mod watch;
 
-pub(crate) use watch::watched;
+pub(crate) use primary::Primary;

@@ -17,7 +17,7 @@ use crate::cluster::Topology;
 use crate::deployment::Deployment;
 use crate::directory::Directory;
 use crate::failure::Failure;
-use crate::sentinels::watched;
+use crate::sentinels::Primary;
 use crate::target::Target;
 use crate::wire::Wire;
 use crate::{BACKEND, MODES, RedisConfig};
@@ -42,9 +42,10 @@ impl<O: Own> Servers<O> {
             Deployment::OneServer | Deployment::Quorum => {
                 return Ok(Self::one(Server::of(Target::of(config)?, config)));
             }
-            Deployment::Sentinels => watched(servers.clone()),
+            Deployment::Sentinels => Arc::new(Primary::new(servers.clone())),
             Deployment::Cluster => Arc::new(Topology::new(servers.addresses(), servers.server.clone())),
         };
+        Arc::clone(&directory).watch();
         Ok(Self::Many(Many::new(directory, config.clone(), Waiting::QueueWithPush)))
     }
 

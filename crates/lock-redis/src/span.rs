@@ -7,32 +7,16 @@ use std::time::{Duration, Instant};
 pub(crate) struct Span {
     pub(crate) until: Instant,
     pub(crate) within: Duration,
-    #[cfg_attr(not(feature = "async"), expect(dead_code, reason = "the sockets of threads time out"))]
-    pub(crate) timer: Timer,
-}
-
-/// Who ends an async request when its time is over.
-#[derive(Clone, Copy)]
-pub(crate) enum Timer {
-    /// It ends itself.
-    Own,
-    /// The caller drops it. A quorum has one timer for the requests to all its nodes.
-    OfCaller,
 }
 
 impl Span {
     pub(crate) fn from_now(within: Duration) -> Self {
-        Self { until: Instant::now() + within, within, timer: Timer::Own }
-    }
-
-    /// The same for a request that the caller drops when its time is over.
-    pub(crate) fn of_caller(within: Duration) -> Self {
-        Self { timer: Timer::OfCaller, ..Self::from_now(within) }
+        Self { until: Instant::now() + within, within }
     }
 
     /// The same with a limit on what is left of it.
     pub(crate) fn at_most(self, limit: Duration) -> Self {
-        Self { until: self.until.min(Instant::now() + limit), within: self.within.min(limit), ..self }
+        Self { until: self.until.min(Instant::now() + limit), within: self.within.min(limit) }
     }
 
     /// Whether a wait until then would be hardly longer. A tenth is as exact as a socket's timeout.

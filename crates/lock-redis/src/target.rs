@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lock_core::{Effect, ErrorKind};
 use redis::Client;
 
 use crate::RedisConfig;
@@ -14,6 +15,8 @@ use crate::failover::Failover;
 use crate::failure::Failure;
 use crate::span::Span;
 
+const ONE_SERVER: &str = "give the URL of one server";
+
 /// Where the connections of a client of one server lead.
 #[derive(Clone)]
 pub(crate) struct Target {
@@ -23,7 +26,7 @@ pub(crate) struct Target {
     /// What its client does if it may have forgotten leases.
     pub(crate) failover: Failover,
     /// Who is asked before each connection whether this is still the server.
-    pub(crate) named_by: Option<(Arc<dyn Directory>, Arc<Address>)>,
+    named_by: Option<(Arc<dyn Directory>, Arc<Address>)>,
 }
 
 impl Target {
@@ -34,6 +37,11 @@ impl Target {
 
     pub(crate) fn new(client: Client, deployment: Deployment, failover: Failover) -> Self {
         Self { client, deployment, failover, named_by: None }
+    }
+
+    /// The same as this directory names it.
+    pub(crate) fn named_by(self, directory: Arc<dyn Directory>, address: Arc<Address>) -> Self {
+        Self { named_by: Some((directory, address)), ..self }
     }
 
     /// The one server of a configuration. One of several servers is refused, for what has to stay with one server: a node of a quorum,
@@ -48,7 +56,20 @@ impl Target {
             Deployment::Sentinels => "another server after a fail-over",
             Deployment::Cluster => "a cluster, which has several servers",
         };
-        Err(Failure::config(format!("{} leads to {what}", config.shown_url())).remedy("give the URL of one server"))
+        let message = format!("{} leads to {what}", config.shown_url());
+        Err(Failure::new(ErrorKind::Config, Effect::None, message).remedy(ONE_SERVER))
+    }
+
+    /// The same as a node of a quorum, where a run that has forgotten something is not the one that was asked.
+    pub(crate) fn in_quorum(self) -> Self {
+        Self { deployment: Deployment::Quorum, failover: Failover::UNHEEDED, ..self }
+    }
+
+    /// The server of a pool, whose connections nobody verifies.
+    #[cfg(any(feature = "deadpool", feature = "r2d2"))]
+    pub(crate) fn of_a_pool(config: &RedisConfig) -> Result<Self, Failure> {
+        let target = Self::of(config)?;
+        config.failover.check_pooled().map(|()| target)
     }
 
     /// The server as it is shown to users.
@@ -69,7 +90,7 @@ impl Target {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Effect, ErrorKind, Operation};
+    use lock_core::Operation;
 
     use super::*;
 

@@ -5,14 +5,14 @@ mod call;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lock_core::{Effect, EventSink, Location, LockName, Operation, Prefix, Released, Waiting};
+use lock_core::{EventSink, Location, LockName, Operation, Prefix, Released, Waiting};
 use redis::{Cmd, FromRedisValue, Value, from_redis_value};
 
 pub(crate) use self::call::{Call, Ownership, SCRIPT_AND_COUNT};
 use crate::RedisConfig;
 use crate::channel::Channel;
 use crate::deployment::Deployment;
-use crate::failure::{Failure, Scene};
+use crate::failure::{Failure, Scene, Stage};
 use crate::hash_slot::HashSlot;
 use crate::keys::Keys;
 use crate::replicas::{Copies, Wait, without_wait};
@@ -29,7 +29,7 @@ pub(crate) const LEASES_PER_SCRIPT: usize = 100;
 const LOOKS_AT_ONCE: usize = 16;
 
 /// What is the same for all questions of a client.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wire {
     pub(crate) prefix: Prefix,
     pub(crate) deployment: Deployment,
@@ -47,7 +47,7 @@ impl Wire {
     /// To a server, over connections that are made here.
     pub(crate) fn own(target: &Target, channel: Option<Arc<Channel>>) -> Self {
         let (server, store, deployment) = (target.shown(), Some(target.store()), target.deployment);
-        Self { deployment, server, store, channel, ..Self::default() }
+        Self { prefix: Prefix::default(), deployment, server, store, channel, copies: None }
     }
 
     /// To the servers of a configuration as a whole. Each of them has a wire of its own.
@@ -60,7 +60,8 @@ impl Wire {
     /// To a server that is known only to the connections that were passed in.
     #[cfg(any(feature = "async", feature = "r2d2", test))]
     pub(crate) fn handed_in() -> Self {
-        Self { server: "the server".to_owned(), ..Self::default() }
+        let (prefix, deployment, server) = (Prefix::default(), Deployment::OneServer, "the server".to_owned());
+        Self { prefix, deployment, server, store: None, channel: None, copies: None }
     }
 
     /// The keys of a lock.
@@ -88,19 +89,31 @@ impl Wire {
         Some(Location { store: self.store.clone()?, key: self.prefix.key(name.as_str()) })
     }
 
-    pub(crate) fn with_prefix(self, prefix: &Prefix) -> Self {
-        self.channel.iter().for_each(|channel| channel.set_prefix(prefix));
-        Self { prefix: prefix.clone(), ..self }
+    pub(crate) fn with_prefix(mut self, prefix: &Prefix) -> Self {
+        self.prefix = prefix.clone();
+        if let Some(channel) = &self.channel {
+            channel.set_prefix(prefix);
+        }
+        self
     }
 
     /// Grants and renewals count once these have them.
     pub(crate) fn with_copies(self, copies: Option<Copies>) -> Self {
-        self.channel.iter().filter(|_| copies.is_some()).for_each(|channel| channel.pushes_need_an_answer());
+        if let (Some(channel), Some(_)) = (&self.channel, copies) {
+            channel.pushes_need_an_answer();
+        }
         Self { copies, ..self }
     }
 
+    /// The same for a connection on which nobody waits.
+    pub(crate) fn without_inbox(&self) -> Self {
+        Self { channel: None, ..self.clone() }
+    }
+
     pub(crate) fn listen(&self, sink: EventSink) {
-        self.channel.iter().for_each(|channel| channel.listen(sink.clone()));
+        if let Some(channel) = &self.channel {
+            channel.listen(sink);
+        }
     }
 
     pub(crate) fn waiting(&self) -> Waiting {
@@ -109,7 +122,7 @@ impl Wire {
 
     /// The context of errors of a request over an existing connection.
     pub(crate) fn asked(&self, within: Duration) -> Scene<'_> {
-        Scene { effect: Effect::Unknown, server: &self.server, within }
+        Scene { stage: Stage::Asked, server: &self.server, within }
     }
 }
 
@@ -171,8 +184,7 @@ impl Line<'_> {
     pub(crate) fn released(self, answer: Released) -> Released {
         match answer {
             Released::NotHeld
-                if self.attempt.first.and_then(|first| first.broke_at.as_ref())
-                    == Some(&self.server_info.incarnation()) =>
+                if self.attempt.first.and_then(Failure::broke_at) == Some(&self.server_info.incarnation()) =>
             {
                 Released::Released
             }
@@ -241,6 +253,6 @@ pub(crate) fn to_millis(duration: Duration) -> u64 {
 /// Loads a script that the server has forgotten.
 pub(crate) fn load(script: &Script) -> Cmd {
     let mut command = redis::cmd("SCRIPT");
-    command.arg("LOAD").arg(script.text);
+    command.arg("LOAD").arg(script.text());
     command
 }

@@ -8,16 +8,20 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use redis::{Connection, RedisResult};
+use redis::{Client, Connection, ProtocolVersion, RedisResult};
 
 use crate::channel::{Channel, Subscription};
-use crate::connect::{CONNECT_WITHIN, bound};
+use crate::classify::classify;
+use crate::connect::{CONNECT_WITHIN, bound, connecting, speaking, tuned};
+use crate::failure::Failure;
 use crate::span::Span;
-use crate::subscription::{BREATH, keep_listening, subscribed};
 use crate::target::Target;
 
-/// The longest pause while no subscription can be made, and waiters poll: most likely the permission to subscribe is missing.
-const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// How long the thread may outlive its client.
+const BREATH: Duration = Duration::from_secs(1);
+/// How long after the end of a subscription the next one is tried; meanwhile waiters poll. It doubles up to the second
+/// value while none can be made: most likely the permission to subscribe is missing.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
 /// Listens to a channel as soon as that is needed.
 pub(crate) struct Listener {
@@ -38,9 +42,10 @@ impl Listener {
     /// Somebody waits. The first to do so opens the channel, within a time limit; from then on the thread sees to it.
     pub(crate) fn needed(&self, within: Duration) {
         // No one waits for the first subscription: waiters that arrive meanwhile are notified to ask again.
-        if !self.started.swap(true, Ordering::Relaxed) {
-            self.spawn(open(&self.target, &self.channel, within));
+        if self.started.swap(true, Ordering::Relaxed) {
+            return;
         }
+        self.spawn(Some(open(&self.target, &self.channel, within)));
     }
 
     /// A claim or a holder wants to be notified, but does not wait for the subscription.
@@ -50,8 +55,8 @@ impl Listener {
         }
     }
 
-    fn spawn(&self, opened: Option<Opened>) {
-        let subscription = opened.as_ref().map(|(_, subscription)| *subscription);
+    fn spawn(&self, opened: Option<Result<Opened, Failure>>) {
+        let subscription = opened.as_ref().and_then(|opened| opened.as_ref().ok()).map(|opened| opened.subscription);
         let (target, channel) = (self.target.clone(), Arc::downgrade(&self.channel));
         let thread = thread::Builder::new().name("leasehold-push".into());
         // Without the thread, waiters poll.
@@ -62,35 +67,50 @@ impl Listener {
 }
 
 /// A connection that is used for nothing else from now on.
-type Opened = (Connection, Subscription);
+struct Opened {
+    connection: Connection,
+    subscription: Subscription,
+}
 
 /// Listens for as long as there are listeners.
-fn hear(mut opened: Option<Opened>, target: &Target, whom: &Weak<Channel>) {
-    let open = |channel: &Channel| opened.take().or_else(|| open(target, channel, CONNECT_WITHIN));
-    keep_listening(whom, PAUSE_MAX, open, |opened| {
-        listen(opened, whom);
-        true
-    });
+fn hear(opened: Option<Result<Opened, Failure>>, target: &Target, whom: &Weak<Channel>) {
+    let (mut next, mut pause) = (opened, PAUSES.0);
+    while let Some(channel) = whom.upgrade() {
+        let opened = next.take().unwrap_or_else(|| open(target, &channel, CONNECT_WITHIN));
+        drop(channel);
+        // The reason for a failure does not matter here: waiters poll, and get the error.
+        pause = match opened {
+            Ok(opened) => {
+                listen(opened, whom);
+                PAUSES.0
+            }
+            Err(_) => PAUSES.1.min(pause * 2),
+        };
+        thread::sleep(pause);
+    }
 }
 
-/// The reason for a failure does not matter here: waiters poll, and get the error.
-fn open(target: &Target, channel: &Channel, within: Duration) -> Option<Opened> {
-    target.confirm(Span::from_now(within)).ok()?;
+fn open(target: &Target, channel: &Channel, within: Duration) -> Result<Opened, Failure> {
+    target.confirm(Span::from_now(within))?;
+    let failed = |error| classify(connecting(channel.name(), within), &error);
     let subscription = channel.subscribing();
-    let connection = subscribe(target, channel, within).ok()?;
+    let connection = subscribe(&target.client, channel, within).map_err(failed)?;
     channel.opened(subscription);
-    Some((connection, subscription))
+    Ok(Opened { connection, subscription })
 }
 
-fn subscribe(target: &Target, channel: &Channel, within: Duration) -> RedisResult<Connection> {
-    let mut connection = subscribed(target.client.get_connection_info(), &channel.name, Span::from_now(within))?;
+fn subscribe(client: &Client, channel: &Channel, within: Duration) -> RedisResult<Connection> {
+    let client = speaking(&tuned(client)?, ProtocolVersion::RESP2)?;
+    let mut connection = client.get_connection_with_timeout(within)?;
+    bound(&connection, within)?;
+    redis::cmd("SUBSCRIBE").arg(channel.name()).exec(&mut connection)?;
     // If it may not, holders learn of a revocation when they renew. A broken connection shows soon.
     _ = redis::cmd("SUBSCRIBE").arg(Channel::ALL).exec(&mut connection);
     bound(&connection, BREATH)?;
     Ok(connection)
 }
 
-fn listen((mut connection, subscription): Opened, whom: &Weak<Channel>) {
+fn listen(Opened { mut connection, subscription }: Opened, whom: &Weak<Channel>) {
     let mut messages = connection.as_pubsub();
     loop {
         let message = messages.get_message();

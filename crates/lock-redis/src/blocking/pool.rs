@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{Client, Connection};
+use redis::{Client, Connection, ConnectionLike};
 
 use super::stack::{Asks, Heard, Lender};
 use crate::classify::pool_failure;
@@ -20,7 +20,13 @@ impl Lender for Pool {
         let server_info = Arc::new(ServerInfo::UNKNOWN.clone());
         let call = asks(&server_info)?;
         let mut connection = self.get_timeout(span.left()).map_err(|error| pool_failure(&error))?;
-        let reply = bound(&connection, span.left()).and_then(|()| call.ask(&mut *connection));
+        let reply = bound(&connection, span.left()).and_then(|()| match call.wait {
+            None => call.command.query(&mut *connection),
+            Some(_) => {
+                let both = call.pipeline();
+                call.reply_of(connection.req_packed_commands(&both.get_packed_pipeline(), 0, both.len())?)
+            }
+        });
         Ok(Heard { reply, server_info })
     }
 }

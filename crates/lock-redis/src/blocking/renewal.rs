@@ -21,18 +21,25 @@ type Answer = Result<Vec<Renewed>, Failure>;
 impl Redis {
     /// Each server is asked by a thread of its own, so that one that does not answer delays no other.
     pub(super) fn renew_all(&self, leases: &[Lease], span: Span) -> Result<Vec<Renewed>, BackendError> {
-        let groups: Vec<_> = self.by_server(leases).into_iter().collect();
-        let at = |(server, batches): &(Option<Arc<Address>>, Vec<Placed<'_>>)| {
-            let answers = batches.iter().zip(self.renew_at(server.as_ref(), batches, span));
-            answers.map(|((place, batch), answer)| (*place, (batch.len(), answer))).collect::<Vec<_>>()
+        let groups = self.by_server(leases);
+        let at = |(server, batches): (&Option<Arc<Address>>, &Vec<Placed<'_>>)| {
+            let answers = self.renew_at(server.as_ref(), batches, span);
+            batches
+                .iter()
+                .zip(answers)
+                .map(|((place, batch), answer)| (*place, (batch.len(), answer)))
+                .collect::<Vec<_>>()
         };
+        let mut groups = groups.iter();
+        let first = groups.next();
         let mut answers = thread::scope(|scope| {
-            let beside = |group| (group, thread::Builder::new().spawn_scoped(scope, move || at(group)));
-            let others: Vec<_> = groups.iter().skip(1).map(beside).collect();
-            let mut answers = groups.first().map(at).unwrap_or_default();
-            answers.extend(others.into_iter().flat_map(|(group, thread)| match thread {
+            let beside = |group| thread::Builder::new().spawn_scoped(scope, move || at(group)).map_err(|_| group);
+            let others: Vec<_> = groups.map(beside).collect();
+            let mut answers = first.map(at).unwrap_or_default();
+            answers.extend(others.into_iter().flat_map(|other| match other {
                 Ok(thread) => thread.join().unwrap_or_default(),
-                Err(_) => at(group),
+                // There is no other thread for it.
+                Err(group) => at(group),
             }));
             answers
         });
@@ -44,9 +51,9 @@ impl Redis {
     fn by_server<'a>(&self, leases: &'a [Lease]) -> BTreeMap<Option<Arc<Address>>, Vec<Placed<'a>>> {
         let mut groups = BTreeMap::<_, Vec<_>>::new();
         for (place, batch) in leases.chunks(self.servers.wire().locks_per_script()).enumerate() {
-            let server = match &self.servers {
-                Servers::Many(many) => many.primary(&batch[0].name),
-                Servers::One(_) => None,
+            let server = match (&self.servers, batch.first()) {
+                (Servers::Many(many), Some(lease)) => many.primary(&lease.name),
+                (Servers::Many(_) | Servers::One(_), _) => None,
             };
             groups.entry(server).or_default().push((place, batch));
         }
@@ -60,19 +67,19 @@ impl Redis {
             Servers::One(server) => return server.answer_each(&questions, span),
             Servers::Many(many) => many,
         };
-        let here = address.and_then(|address| Some((address, many.node(address).ok()?)));
-        let mut answers = here.iter().flat_map(|(_, node)| node.answer_each(&questions, span));
-        let each = questions.iter().map(|question| {
-            let (mut routing, mut step) = many.routing(&question.0[0].name, span);
-            if let (Some((address, _)), Some(answer)) = (&here, answers.next()) {
-                let sent = (Arc::clone(address), Ownership::Owned);
-                match routing.outcome(sent, question.retry(), answer) {
-                    Ok(answer) => return Ok(answer),
-                    Err(next) => step = next,
-                }
-            }
-            self.follow(many, (routing, step), question, span)
+        let routings = batches.iter().filter_map(|(_, batch)| Some(many.routing(&batch.first()?.name, span)));
+        let asked = address.and_then(|address| Some((address, many.node(address).ok()?.answer_each(&questions, span))));
+        let Some((address, answers)) = asked else {
+            return routings
+                .zip(&questions)
+                .map(|(routing, question)| self.follow(many, routing, question, span))
+                .collect();
+        };
+        let judged = routings.zip(&questions).zip(answers).map(|((mut routing, question), answer)| {
+            let sent = (Arc::clone(address), Ownership::Owned);
+            let outcome = routing.outcome(sent, question.retry(), answer);
+            outcome.unwrap_or_else(|| self.follow(many, routing, question, span))
         });
-        each.collect()
+        judged.collect()
     }
 }

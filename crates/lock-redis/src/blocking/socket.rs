@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use lock_core::Moment;
 use lock_host::{Clock, HostClock};
-use redis::{Connection, RedisError, RedisResult, Value};
+use redis::{Cmd, Connection, ConnectionLike, ProtocolVersion, RedisError, RedisResult, Value};
 
 use crate::classify::classify;
-use crate::connect::{bound, connecting, plain};
+use crate::connect::{bound, connecting, speaking, tuned};
 use crate::failure::Failure;
 use crate::replicas::Wait;
-use crate::runs::{Request, Run};
+use crate::runs::{NOT_RUN, apart, grouped, many, together};
+use crate::script::Many;
 use crate::server::greeting::{Met, again, greeting, meet};
 use crate::server::server_info::ServerInfo;
 use crate::span::Span;
 use crate::target::Target;
-use crate::wire::Call;
+use crate::wire::{Call, load};
 
 type Reply = RedisResult<Value>;
 type Replies = Vec<Reply>;
@@ -35,12 +36,17 @@ pub(crate) struct Socket {
 /// Connects to a server and greets it.
 pub(crate) fn connect(target: &Target, span: Span) -> Result<Socket, Failure> {
     target.confirm(span)?;
-    let server = target.shown();
-    if span.left().is_zero() {
+    let (server, left) = (target.shown(), span.left());
+    if left.is_zero() {
         return Err(Failure::no_connection(&server, span.within));
     }
     let failed = |error| classify(connecting(&server, span.within), &error);
-    let mut connection = plain(target.client.get_connection_info(), span).map_err(failed)?;
+    // These connections carry no notifications.
+    let client = tuned(&target.client).and_then(|client| speaking(&client, ProtocolVersion::RESP2)).map_err(failed)?;
+    // Connecting waits twice for a server that hangs: for the answers to the two commands in which the library
+    // describes itself.
+    let mut connection = client.get_connection_with_timeout(left / 2).map_err(failed)?;
+    bound(&connection, span.left()).map_err(failed)?;
     let greeted = greeting(target.deployment).query(&mut connection).map_err(failed)?;
     let Met { server_info, preparation } = meet(target, greeted)?;
     if let Some(preparation) = preparation {
@@ -53,9 +59,17 @@ pub(crate) fn connect(target: &Target, span: Span) -> Result<Socket, Failure> {
 
 impl Socket {
     /// Sends a command and waits for its answer until the time is over.
-    pub(crate) fn ask(&mut self, call: &Call, span: Span) -> RedisResult<Value> {
+    pub(crate) fn ask(&mut self, command: &Cmd, span: Span) -> RedisResult<Value> {
         self.bound(span)?;
-        call.ask(&mut self.connection)
+        command.query(&mut self.connection)
+    }
+
+    /// Asks a server that does not own the keys yet.
+    pub(crate) fn ask_moving(&mut self, call: &Call, span: Span) -> RedisResult<Value> {
+        self.bound(span)?;
+        let all = call.pipeline();
+        let replies = self.connection.req_packed_commands(&all.get_packed_pipeline(), 0, all.len())?;
+        call.reply_of(replies)
     }
 
     /// Asks several things in one write, those of one verb for different locks as one command. Returns the replies in the
@@ -63,13 +77,32 @@ impl Socket {
     ///
     /// Different threads wait for them at the same time, so they may take effect in any order.
     pub(crate) fn ask_all(&mut self, calls: Vec<Call>, span: Span) -> Vec<RedisResult<Value>> {
-        let mut runs = Run::of(calls.into_iter().zip(0..).map(|(call, answer)| Request { call, answer }).collect());
-        let commands = runs.iter_mut().map(|run| run.command().get_packed_command()).collect();
-        let (replies, waited) = self.exchange(commands, Run::wait(&runs), span);
-        let answers = runs.into_iter().zip(replies).flat_map(|(run, reply)| run.answers(reply, waited.as_ref()));
-        let mut answers: Vec<(usize, _)> = answers.collect();
+        let runs = grouped(calls.into_iter().enumerate().collect(), |(_, call)| call);
+        let (places, runs): (Vec<Vec<usize>>, Vec<Vec<Call>>) =
+            runs.into_iter().map(|run| run.into_iter().unzip()).unzip();
+        let commands = runs.iter().map(|run| packed(run)).collect();
+        let (replies, waited) = self.exchange(commands, wait_of(runs.iter().flatten()), span);
+        let answers = runs.iter().zip(replies).flat_map(|(run, reply)| match (many(run.iter()), reply) {
+            (None, reply) => joined(run, vec![reply], waited.as_ref()),
+            (Some(many), Ok(Value::ServerError(error))) if NOT_RUN.contains(&error.code()) => {
+                self.ask_one_by_one(many, run, span)
+            }
+            (Some(many), Ok(reply)) => {
+                joined(run, apart(many, reply, run.len()).into_iter().map(Ok).collect(), waited.as_ref())
+            }
+            (Some(_), Err(error)) => vec![Err(error); run.len()],
+        });
+        let mut answers: Vec<_> = places.into_iter().flatten().zip(answers).collect();
         answers.sort_by_key(|(place, _)| *place);
         answers.into_iter().map(|(_, answer)| answer?.extract_error()).collect()
+    }
+
+    /// Loads the script for many, in case the server has forgotten it, but does without it this time.
+    fn ask_one_by_one(&mut self, many: &Many, calls: &[Call], span: Span) -> Vec<RedisResult<Value>> {
+        let alone = calls.iter().map(|call| call.command.get_packed_command());
+        let commands = [load(&many.script).get_packed_command()].into_iter().chain(alone).collect();
+        let (mut replies, waited) = self.exchange(commands, wait_of(calls.iter()), span);
+        joined(calls, replies.split_off(1), waited.as_ref())
     }
 
     /// Sends commands, and returns as many replies, and that to the wait for replicas if there is one. After an error of the
@@ -96,7 +129,7 @@ impl Socket {
 
     /// Whether the server is still there, with the history that the greeting found. Takes at most half of the time.
     pub(crate) fn is_still_good(&mut self, span: Span) -> bool {
-        let answer = self.ask(&Call::plain(again()), span.at_most(span.left() / 2));
+        let answer = self.ask(&again(), span.at_most(span.left() / 2));
         answer.is_ok_and(|answer| self.server_info.is_still(answer))
     }
 
@@ -112,16 +145,32 @@ impl Socket {
     }
 }
 
+/// One wait for replicas for all of these requests, if any of them has to wait.
+fn wait_of<'a>(calls: impl Iterator<Item = &'a Call>) -> Option<Wait> {
+    Wait::for_all(calls.filter_map(|call| call.wait))
+}
+
+/// The replies to these requests, each with that to the wait for replicas if it had to wait.
+fn joined(calls: &[Call], replies: Replies, waited: Option<&Reply>) -> Replies {
+    calls.iter().zip(replies).map(|(call, reply)| call.reply(reply, waited)).collect()
+}
+
+fn packed(run: &[Call]) -> Vec<u8> {
+    match many(run.iter()) {
+        Some(many) => together(many, run.iter()).get_packed_command(),
+        None => run.iter().flat_map(|call| call.command.get_packed_command()).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
     use std::thread;
 
-    use redis::{Client, ProtocolVersion};
+    use redis::Client;
 
     use super::*;
-    use crate::connect::speaking;
     use crate::script;
 
     /// Waits until so many commands with this word have come. `false` if the client has gone.

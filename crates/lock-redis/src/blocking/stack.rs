@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use lock_core::{Effect, RequestOrder};
+use lock_core::RequestOrder;
 use lock_host::{Clock, HostClock};
 use redis::{RedisResult, Value};
 
@@ -13,7 +13,7 @@ use super::socket::{Socket, connect};
 use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, SOCKET_TIMEOUT_MIN};
-use crate::failure::{Failure, Fate, Scene};
+use crate::failure::{Failure, Fate, Scene, Stage};
 use crate::server::server_info::ServerInfo;
 use crate::servers::Own;
 use crate::span::Span;
@@ -143,6 +143,23 @@ impl Stack {
         Some(self.lead_each(slot, asks, span))
     }
 
+    /// A connection for the slot, and what is to be sent to its server.
+    fn ready<'a, T>(
+        &self,
+        mut slot: Slot<'a>,
+        asks: impl FnOnce(&ServerInfo) -> Result<T, Failure>,
+        span: Span,
+    ) -> Result<(Slot<'a>, Box<Socket>, T), Failure> {
+        let socket = self.connected(slot.connection(), span)?;
+        match asks(&socket.server_info) {
+            Ok(asked) => Ok((slot, socket, asked)),
+            Err(failure) => {
+                self.put_back(slot, socket);
+                Err(failure)
+            }
+        }
+    }
+
     fn wait(&self, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
         let known = self.known().clone();
         let request = known.map(|server_info| {
@@ -165,15 +182,8 @@ impl Stack {
         self.lead_each(slot, &one, span)?.pop().ok_or_else(Failure::strange_answer)
     }
 
-    fn lead_each(&self, mut slot: Slot<'_>, asks: &AsksEach<'_>, span: Span) -> Result<Vec<Heard>, Failure> {
-        let mut socket = self.connected(slot.connection(), span)?;
-        let mut calls = match asks(&socket.server_info) {
-            Ok(calls) => calls,
-            Err(failure) => {
-                self.put_back(slot, socket);
-                return Err(failure);
-            }
-        };
+    fn lead_each(&self, slot: Slot<'_>, asks: &AsksEach<'_>, span: Span) -> Result<Vec<Heard>, Failure> {
+        let (mut slot, mut socket, mut calls) = self.ready(slot, asks, span)?;
         let (server_info, own) = (Arc::clone(&socket.server_info), calls.len());
         let is_moving = calls.iter().any(|call| call.ownership == Ownership::Moving);
         if !is_moving {
@@ -184,7 +194,8 @@ impl Stack {
             calls.extend(others.into_iter().flatten().map(|other| other.call));
         }
         let replies = match calls.as_slice() {
-            [call] if is_moving || call.wait.is_none() => vec![socket.ask(call, span)],
+            [call] if is_moving => vec![socket.ask_moving(call, span)],
+            [call] if call.wait.is_none() => vec![socket.ask(&call.command, span)],
             _ => socket.ask_all(calls, span),
         };
         let is_dropped = replies.iter().any(|reply| fate(reply) == Fate::Drop);
@@ -212,7 +223,7 @@ impl Stack {
         let mut known = self.known();
         match &*known {
             Some(known) if **known == *socket.server_info => {
-                known.found(socket.server_info.longest());
+                known.also_found(&socket.server_info);
                 socket.server_info = Arc::clone(known);
             }
             Some(_) | None => *known = Some(Arc::clone(&socket.server_info)),
@@ -241,6 +252,6 @@ impl Stack {
 
 /// Whether a connection is still usable after a reply.
 fn fate(reply: &RedisResult<Value>) -> Fate {
-    let scene = Scene { effect: Effect::Unknown, server: "", within: Duration::ZERO };
+    let scene = Scene { stage: Stage::Asked, server: "", within: Duration::ZERO };
     reply.as_ref().err().map_or(Fate::Keep, |error| classify(scene, error).fate)
 }

@@ -6,14 +6,14 @@ use lock_core::{BackendError, Operation};
 use super::*;
 use crate::failure::Fate;
 
-fn scene(effect: Effect) -> Scene<'static> {
-    Scene { effect, server: "redis://127.0.0.1:7391", within: Duration::from_secs(1) }
+fn scene(stage: Stage) -> Scene<'static> {
+    Scene { stage, server: "redis://127.0.0.1:7391", within: Duration::from_secs(1) }
 }
 
 fn told(reply: &str) -> BackendError {
     let reply = redis::parse_redis_value(format!("-{reply}\r\n").as_bytes()).unwrap();
     let error = reply.extract_error().unwrap_err();
-    classify(scene(Effect::Unknown), &error).into_error(Operation::Acquire)
+    classify(scene(Stage::Asked), &error).into_error(Operation::Acquire)
 }
 
 #[test]
@@ -116,10 +116,10 @@ fn arguments_are_never_repeated() {
 fn broken_connections_differ_by_stage() {
     let broken = |kind| RedisError::from(io::Error::from(kind));
     for (stage, error, kind, effect) in [
-        (Effect::None, broken(io::ErrorKind::ConnectionRefused), ErrorKind::Unreachable, Effect::None),
-        (Effect::None, broken(io::ErrorKind::TimedOut), ErrorKind::Unreachable, Effect::None),
-        (Effect::Unknown, broken(io::ErrorKind::BrokenPipe), ErrorKind::Unreachable, Effect::Unknown),
-        (Effect::Unknown, broken(io::ErrorKind::WouldBlock), ErrorKind::Timeout, Effect::Unknown),
+        (Stage::Connecting, broken(io::ErrorKind::ConnectionRefused), ErrorKind::Unreachable, Effect::None),
+        (Stage::Connecting, broken(io::ErrorKind::TimedOut), ErrorKind::Unreachable, Effect::None),
+        (Stage::Asked, broken(io::ErrorKind::BrokenPipe), ErrorKind::Unreachable, Effect::Unknown),
+        (Stage::Asked, broken(io::ErrorKind::WouldBlock), ErrorKind::Timeout, Effect::Unknown),
     ] {
         let failure = classify(scene(stage), &error);
         assert_eq!(failure.fate, Fate::Drop);
@@ -154,7 +154,7 @@ fn the_words_are_ours() {
         (select("Authentication required."), ErrorKind::Denied, "requires a password (NOAUTH); put it in the URL"),
         (select("DB index is out of range"), ErrorKind::Config, "ERR DB index is out of range; give a database"),
     ] {
-        let error = classify(scene(Effect::None), &error).into_error(Operation::Connect);
+        let error = classify(scene(Stage::Connecting), &error).into_error(Operation::Connect);
         let text = error.to_string();
         assert!(error.kind() == kind && text.contains(expected), "{text}");
         for internal in ["ResponseError", "InvalidClientConfig", " - ", "os error", "UnknownIssuer", "Failure"] {
@@ -181,7 +181,7 @@ fn what_tls_says_is_told_by_its_type() {
         (Error::PeerIncompatible(PeerIncompatible::ServerDoesNotSupportTls12Or13), "no TLS version in common"),
     ] {
         for error in [RedisError::from(fault.clone()), io::Error::new(io::ErrorKind::InvalidData, fault).into()] {
-            let error = classify(scene(Effect::None), &error).into_error(Operation::Connect);
+            let error = classify(scene(Stage::Connecting), &error).into_error(Operation::Connect);
             assert!(error.kind() == ErrorKind::Config && error.to_string().contains(expected), "{error}");
         }
     }

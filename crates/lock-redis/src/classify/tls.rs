@@ -35,7 +35,7 @@ pub(super) fn failure(server: &str, error: &RedisError, effect: Effect) -> Optio
         _ => return None,
     };
     let message = format!("the certificate of {server} {told}");
-    Some(Failure::config(message).remedy(remedy).dropping())
+    Some(Failure::new(ErrorKind::Config, Effect::None, message).remedy(remedy).dropping())
 }
 
 /// What TLS says inside an error of the client library, which may wrap it in one of a socket.

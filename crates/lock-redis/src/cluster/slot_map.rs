@@ -10,17 +10,20 @@ use crate::failure::Failure;
 use crate::hash_slot::HashSlot;
 use crate::wire::read;
 
+/// The place of a hash slot that nobody serves.
+const NOBODY: u16 = u16::MAX;
+
 /// The primaries of a cluster, and its other servers.
 #[derive(Clone)]
 pub(crate) struct SlotMap {
     servers: Vec<Arc<Address>>,
-    /// For each hash slot, its primary, if it has one.
-    primaries: Vec<Option<Arc<Address>>>,
+    /// For each hash slot, the place of its primary in the list.
+    primaries: Vec<u16>,
 }
 
 impl Default for SlotMap {
     fn default() -> Self {
-        Self { servers: Vec::new(), primaries: vec![None; usize::from(HashSlot::COUNT)] }
+        Self { servers: Vec::new(), primaries: vec![NOBODY; usize::from(HashSlot::COUNT)] }
     }
 }
 
@@ -32,11 +35,12 @@ impl SlotMap {
             let mut parts = range.into_iter();
             let mut next = || parts.next().ok_or_else(Failure::strange_answer);
             let (first, last, primary) = (read::<usize>(next()?)?, read::<usize>(next()?)?, next()?);
-            let primary = map.server(address(primary, asked)?);
-            map.primaries.get_mut(first..=last).ok_or_else(Failure::strange_answer)?.fill(Some(primary));
+            let place = map.place(address(primary, asked)?);
+            let served = map.primaries.get_mut(first..=last).ok_or_else(Failure::strange_answer)?;
+            served.fill(place);
             // They are asked for the next map, in case that this primary is gone by then.
             for replica in parts {
-                map.server(address(replica, asked)?);
+                _ = map.place(address(replica, asked)?);
             }
         }
         Ok(map)
@@ -44,18 +48,19 @@ impl SlotMap {
 
     /// The primary that serves a hash slot, if any does.
     pub(crate) fn primary_of(&self, hash_slot: HashSlot) -> Option<Arc<Address>> {
-        self.primaries.get(usize::from(hash_slot.get()))?.clone()
+        let place = *self.primaries.get(usize::from(hash_slot.get()))?;
+        self.servers.get(usize::from(place)).map(Arc::clone)
     }
 
     /// All primaries in a fixed order.
     pub(crate) fn primaries(&self) -> Vec<Arc<Address>> {
-        let mut all: Vec<_> = self.servers.iter().filter(|server| self.serves(server)).cloned().collect();
+        let mut places = self.primaries.clone();
+        places.sort_unstable();
+        places.dedup();
+        let mut all: Vec<_> =
+            places.iter().filter_map(|place| self.servers.get(usize::from(*place)).cloned()).collect();
         all.sort();
         all
-    }
-
-    fn serves(&self, server: &Arc<Address>) -> bool {
-        self.primaries.iter().flatten().any(|primary| Arc::ptr_eq(primary, server))
     }
 
     /// All servers.
@@ -65,30 +70,32 @@ impl SlotMap {
 
     /// A hash slot has this primary from now on. Returns whether that was not known.
     pub(crate) fn moved(&mut self, hash_slot: HashSlot, to: Address) -> bool {
-        let to = Some(self.server(to));
+        let place = self.place(to);
         let served = self.primaries.get_mut(usize::from(hash_slot.get()));
-        served.is_some_and(|served| std::mem::replace(served, to.clone()) != to)
+        served.is_some_and(|served| std::mem::replace(served, place) != place)
     }
 
     /// How many hash slots have a primary.
     pub(crate) fn served(&self) -> usize {
-        self.primaries.iter().flatten().count()
+        self.primaries.iter().filter(|place| **place != NOBODY).count()
     }
 
     /// The primaries of the hash slots that have another one, or none, in a newer map; `None` if nobody served them.
     pub(crate) fn left_in(&self, newer: &Self) -> BTreeSet<Option<Arc<Address>>> {
-        let moves = self.primaries.iter().zip(&newer.primaries).filter(|(was, is)| was != is);
-        moves.map(|(was, _)| was.clone()).collect()
+        let of = |map: &Self, place: u16| map.servers.get(usize::from(place)).cloned();
+        let moves: BTreeSet<_> = self.primaries.iter().zip(&newer.primaries).collect();
+        let moves = moves.into_iter().map(|(was, is)| (of(self, *was), of(newer, *is)));
+        moves.filter(|(was, is)| was != is).map(|(was, _)| was).collect()
     }
 
-    /// A server, in the list.
-    fn server(&mut self, address: Address) -> Arc<Address> {
-        if let Some(known) = self.servers.iter().find(|server| ***server == address) {
-            return Arc::clone(known);
-        }
-        let server = Arc::new(address);
-        self.servers.push(Arc::clone(&server));
-        server
+    /// The place of a server in the list.
+    fn place(&mut self, address: Address) -> u16 {
+        let known = self.servers.iter().position(|server| **server == address);
+        let place = known.unwrap_or_else(|| {
+            self.servers.push(Arc::new(address));
+            self.servers.len() - 1
+        });
+        u16::try_from(place).unwrap_or(NOBODY)
     }
 }
 

@@ -8,13 +8,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use lock_core::{Listeners, StoreEvent};
+use lock_core::{Effect, ErrorKind, Listeners, StoreEvent};
 use redis::{ConnectionInfo, RedisError};
 
 use super::slot_map::SlotMap;
 use crate::address::Address;
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, at, connecting, nobody_answered, plain, shown};
+use crate::connect::{CONNECT_WITHIN, at, connecting, for_one_question, nobody_answered, shown};
 use crate::directory::{Directory, in_background};
 use crate::failure::Failure;
 use crate::hash_slot::HashSlot;
@@ -41,15 +41,14 @@ pub(crate) struct Topology {
     listeners: Listeners,
 }
 
-#[derive(Default)]
 struct State {
     map: SlotMap,
     /// Whether a thread asks.
     is_asking: bool,
     /// When somebody asked last.
     asked_at: Option<Instant>,
-    /// When the map is old. `None` while there is none.
-    old_at: Option<Instant>,
+    /// When the map is old.
+    old_at: Instant,
     /// How often hash slots have left each server.
     departures: HashMap<Arc<Address>, u64>,
     /// The server to ask first, by its number. Each question begins with another one: the last one may be cut off.
@@ -70,8 +69,11 @@ impl Drop for Asking<'_> {
 impl Topology {
     /// A cluster of which nothing is known yet.
     pub(crate) fn new(seeds: Vec<Address>, server: ConnectionInfo) -> Self {
-        let (state, is_starting) = (Mutex::default(), AtomicBool::new(false));
-        Self { seeds, server, state, is_starting, answered: Condvar::new(), listeners: Listeners::default() }
+        let (map, turn, is_asking, departures) = (SlotMap::default(), 0, false, HashMap::new());
+        let old_at = Instant::now() + jittered(OLD_AFTER);
+        let state = Mutex::new(State { map, turn, is_asking, asked_at: None, old_at, departures });
+        let (is_starting, answered) = (AtomicBool::new(false), Condvar::new());
+        Self { seeds, server, state, is_starting, answered, listeners: Listeners::default() }
     }
 
     /// Has the map asked for, without waiting for that.
@@ -80,7 +82,7 @@ impl Topology {
         if state.is_asking || state.was_just_asked() {
             return;
         }
-        state.old_at = Some(Instant::now() + jittered(OLD_AFTER));
+        state.old_at = Instant::now() + jittered(OLD_AFTER);
         drop(state);
         let refresh = |topology: &Self| _ = topology.refresh(Span::from_now(CONNECT_WITHIN));
         in_background(self, "leasehold-map", |topology| &topology.is_starting, refresh);
@@ -88,9 +90,15 @@ impl Topology {
 
     /// Begins a question to these servers, in this order. `None` if another thread has just asked.
     fn begin(&self, span: Span) -> Option<(Asking<'_>, Vec<Address>)> {
-        let waited = self.answered.wait_timeout_while(self.state(), span.left(), |state| state.is_asking);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        if state.is_asking || state.was_just_asked() {
+        let mut state = self.state();
+        while state.is_asking {
+            let left = span.left();
+            if left.is_zero() {
+                return None;
+            }
+            state = self.answered.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if state.was_just_asked() {
             return None;
         }
         (state.is_asking, state.turn) = (true, state.turn.wrapping_add(1));
@@ -127,12 +135,12 @@ impl Topology {
     fn ask(&self, address: &Address, span: Span) -> Result<SlotMap, Failure> {
         let server = at(&self.server, address);
         let shown = shown(&server);
-        let asked = plain(&server, span);
+        let asked = for_one_question(&server, span);
         let reply = asked.and_then(|mut connection| redis::cmd("CLUSTER").arg("SLOTS").query(&mut connection));
         let map = SlotMap::read(reply.map_err(|error| refused(&shown, span, &error))?, address)?;
         if map.primaries().is_empty() {
             let message = format!("{shown} belongs to a cluster that serves no hash slots");
-            let failure = Failure::unavailable(message);
+            let failure = Failure::new(ErrorKind::Unavailable, Effect::None, message);
             return Err(failure.remedy("create the cluster first: redis-cli --cluster create"));
         }
         Ok(map)
@@ -158,8 +166,7 @@ impl Directory for Topology {
     /// If the map is old, it is asked for in the background.
     fn primary_of(self: Arc<Self>, hash_slot: HashSlot) -> Option<Arc<Address>> {
         let state = self.state();
-        let primary = state.map.primary_of(hash_slot);
-        let is_old = state.old_at.is_some_and(|old_at| old_at <= Instant::now());
+        let (primary, is_old) = (state.map.primary_of(hash_slot), state.old_at <= Instant::now());
         drop(state);
         if is_old {
             self.refresh_soon();
@@ -202,7 +209,7 @@ impl Directory for Topology {
         let map = self.ask_in_turn(&servers, known, span)?;
         let mut state = self.state();
         let left = state.map.left_in(&map);
-        (state.map, state.old_at) = (map, Some(Instant::now() + jittered(OLD_AFTER)));
+        (state.map, state.old_at) = (map, Instant::now() + jittered(OLD_AFTER));
         let has_changed = !left.is_empty();
         state.departed(left.into_iter().flatten());
         drop(state);
@@ -215,7 +222,7 @@ impl Directory for Topology {
 
     /// A server that did not serve a request may have been replaced, and nobody says so.
     fn doubt(self: Arc<Self>, failure: &Failure) {
-        if !failure.is_an_answer() || failure.is_elsewhere() || failure.redirect.is_some() {
+        if !failure.is_an_answer() || failure.is_elsewhere() || failure.redirect().is_some() {
             self.refresh_soon();
         }
     }
@@ -235,7 +242,8 @@ fn jittered(time: Duration) -> Duration {
 fn refused(shown: &str, span: Span, error: &RedisError) -> Failure {
     let told = error.to_string();
     if told.contains("cluster support disabled") || told.contains("unknown command") {
-        return Failure::config(format!("{shown} does not belong to a cluster"))
+        let message = format!("{shown} does not belong to a cluster");
+        return Failure::new(ErrorKind::Config, Effect::None, message)
             .remedy("use redis://HOST:PORT for a standalone server");
     }
     classify(connecting(shown, span.within), error)

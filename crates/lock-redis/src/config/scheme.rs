@@ -8,6 +8,7 @@ use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionI
 use crate::address::Address;
 use crate::classify::words;
 use crate::deployment::Deployment;
+use crate::failover::OnFailover;
 
 const WHAT: &str = "redis URL";
 
@@ -32,48 +33,53 @@ pub(super) struct Scheme {
     pub(super) form: UrlForm,
     /// Options that no other URL has.
     pub(super) options: &'static [&'static str],
+    /// What clients do unless it is configured.
+    pub(super) on_failover: OnFailover,
     pub(super) read: fn(&StoreUrl) -> Read,
 }
 
 static SCHEMES: [Scheme; 4] = [
     Scheme {
         names: &["redis", "rediss"],
-        form: form(
-            "the server",
-            "write redis://HOST, such as redis://127.0.0.1; user, password, port and database are optional",
-        ),
+        form: UrlForm {
+            what: WHAT,
+            host: "the server",
+            remedy: "write redis://HOST, such as redis://127.0.0.1; user, password, port and database are optional",
+        },
         options: &[],
+        on_failover: OnFailover::Grant,
         read: one_server,
     },
     Scheme {
         names: &["unix", "redis+unix"],
-        form: form("the server", "write unix:///PATH, with three slashes"),
+        form: UrlForm { what: WHAT, host: "the server", remedy: "write unix:///PATH, with three slashes" },
         options: &["db", "user", "pass"],
+        on_failover: OnFailover::Grant,
         read: socket,
     },
     Scheme {
         names: &["redis+sentinel", "rediss+sentinel"],
-        form: form(
-            "a sentinel",
-            "write redis+sentinel://HOST:PORT,HOST:PORT,HOST:PORT/NAME/DB, with the name of the primary",
-        ),
+        form: UrlForm {
+            what: WHAT,
+            host: "a sentinel",
+            remedy: "write redis+sentinel://HOST:PORT,HOST:PORT,HOST:PORT/NAME/DB, with the name of the primary",
+        },
         options: &["sentinel_username", "sentinel_password"],
+        on_failover: OnFailover::Dwell,
         read: sentinels,
     },
     Scheme {
         names: &["redis+cluster", "rediss+cluster"],
-        form: form(
-            "a server of the cluster",
-            "write redis+cluster://HOST:PORT,HOST:PORT, with a few servers of the cluster",
-        ),
+        form: UrlForm {
+            what: WHAT,
+            host: "a server of the cluster",
+            remedy: "write redis+cluster://HOST:PORT,HOST:PORT, with a few servers of the cluster",
+        },
         options: &[],
+        on_failover: OnFailover::Dwell,
         read: cluster,
     },
 ];
-
-const fn form(host: &'static str, remedy: &'static str) -> UrlForm {
-    UrlForm { what: WHAT, host, remedy }
-}
 
 impl Scheme {
     /// The scheme of this name.

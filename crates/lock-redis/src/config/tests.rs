@@ -92,9 +92,9 @@ fn tables_are_read_like_urls() {
     let read = |text: &str| serde_json::from_str::<RedisConfig>(text);
     let config = read(r#"{"url":"redis://:sesame@h","prefix":"shop","op_timeout":"1s"}"#).unwrap();
     assert_eq!((config.prefix(), config.op_timeout()), (Some("shop"), Some(Duration::from_secs(1))));
-    assert_eq!(read(r#"{"url":"redis://h","replicas":2}"#).unwrap().copies().unwrap().replicas, 2);
+    assert_eq!(read(r#"{"url":"redis://h","replicas":2}"#).unwrap().copies().unwrap().replicas(), 2);
     let on_disk = read(r#"{"url":"redis://h","fsync":"wait"}"#).unwrap().copies().unwrap();
-    assert_eq!((on_disk.replicas, on_disk.fsync), (0, Some(Fsync::Wait)));
+    assert_eq!((on_disk.replicas(), on_disk.fsync()), (0, Some(Fsync::Wait)));
     assert!(!format!("{config:?}").contains("sesame"));
     let dwelling = read(r#"{"url":"redis://h?max_ttl=6s","failover":"dwell"}"#).unwrap();
     assert_eq!((dwelling.on_failover(), dwelling.max_ttl()), (OnFailover::Dwell, Some(Duration::from_secs(6))));

@@ -71,22 +71,25 @@ fn eviction(found: &Found<'_>) -> Check {
         ("noeviction", _) => Check::ok("eviction", "maxmemory-policy is noeviction: no held lock is dropped"),
         ("", _) => Check::remark("eviction", "the server does not say what it does when its memory is full")
             .with_remedy("see that it drops nothing"),
-        _ if found.config.eviction == Eviction::Allowed => Check::remark(
-            "eviction",
-            format!("maxmemory-policy is {policy}, which the URL allows; it may drop held locks"),
-        ),
-        (_, limit) => {
-            let now = |limit| format!("at {limit} bytes");
-            let when = limit.map_or_else(|| "there is no maxmemory now, but with one".to_owned(), now);
-            let text = format!("maxmemory-policy is {policy}: {when}, the server may drop locks that are held");
-            Check::finding("eviction", text).with_remedy(remedy)
+        _ if found.config.eviction == Eviction::Allowed => {
+            Check::remark("eviction", format!("maxmemory-policy is {policy}, which the URL allows; it may drop held locks"))
         }
+        (_, Some(limit)) => Check::finding(
+            "eviction",
+            format!("maxmemory-policy is {policy}: at {limit} bytes, the server may drop locks that are held"),
+        )
+        .with_remedy(remedy),
+        (_, None) => Check::finding(
+            "eviction",
+            format!("maxmemory-policy is {policy}: there is no maxmemory now, but with one, the server may drop locks that are held"),
+        )
+        .with_remedy(remedy),
     }
 }
 
 fn replication(found: &Found<'_>) -> Check {
     let connected = found.number("connected_slaves:").unwrap_or_default();
-    let awaited = found.config.copies().map(|copies| u64::from(copies.replicas)).filter(|replicas| *replicas > 0);
+    let awaited = found.config.copies().map(|copies| u64::from(copies.replicas())).filter(|replicas| *replicas > 0);
     match awaited {
         Some(awaited) if connected < awaited => Check::finding(
             "replication",

@@ -72,7 +72,7 @@ fn acquire(line: Line<'_>, claim: &Claim, wish: FencingToken, epoch: Epoch) -> R
     let keys = line.wire.keys(&claim.name);
     let channel = line.wire.channel.as_ref().filter(|channel| claim.queueing == Queueing::Wanted && channel.is_open());
     let (ttl, width) = (claim.terms.ttl.as_millis(), claim.width.get());
-    let (floor, inbox) = (claim.floor.map_or(0, FencingToken::get), channel.map_or("", |channel| &channel.name));
+    let (floor, inbox) = (claim.floor.map_or(0, FencingToken::get), channel.map_or("", |channel| channel.name()));
     let call = Call::script(&script::ACQUIRE, &[Key::Node, Key::Lock(keys)])
         .arg(seal(line.server_info, epoch))
         .arg(Key::Lead(keys))

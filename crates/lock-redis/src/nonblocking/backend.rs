@@ -14,8 +14,8 @@ use lock_core::{
 };
 
 use super::{Redis, both};
-use crate::requests::look::who_holds;
-use crate::requests::revocation::{Revocation, revoked_by};
+use crate::requests::look::WhoHolds;
+use crate::requests::revocation::{Revocation, RevokedBy};
 use crate::span::Span;
 use crate::wire::Question;
 
@@ -65,12 +65,7 @@ impl AsyncBackend for Redis {
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
         let span = Span::from_now(within);
         if claim.queueing == Queueing::Wanted {
-            let ask = async || {
-                let once = Claim { queueing: Queueing::Unwanted, ..claim.clone() };
-                self.answer(&claim.name, &&once, span).await
-            };
-            let is_over = |answer: &Answer| !matches!(answer, Answer::Busy { .. });
-            let answer = self.before_waiting(&claim.name, span, ask, is_over);
+            let answer = self.claim_at_once(claim, span);
             if let Some(answer) = answer.map_err(|failure| failure.into_error(Operation::Acquire))? {
                 return Ok(answer);
             }
@@ -93,9 +88,7 @@ impl AsyncBackend for Redis {
     async fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
         let span = Span::from_now(within);
         if request.act == (Act::Look { watching: Watching::Wanted }) {
-            let ask = async || self.answer(&request.name, &request, span).await;
-            let is_over = |seen: &Seen| seen.state.is_some_and(|state| state.is_complete());
-            let seen = self.before_waiting(&request.name, span, ask, is_over);
+            let seen = self.look_at_once(request, span);
             if let Some(seen) = seen.map_err(|failure| failure.into_error(Operation::Latch))? {
                 return Ok(seen);
             }
@@ -108,7 +101,7 @@ impl AsyncBackend for Redis {
     }
 
     async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        self.ask(name, who_holds(self.servers.wire(), name), Span::from_now(within)).await
+        self.ask(name, WhoHolds(name), Span::from_now(within)).await
     }
 
     async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
@@ -140,6 +133,6 @@ impl AsyncBackend for Redis {
         highest: FencingToken,
         within: Duration,
     ) -> Result<Option<Note>, BackendError> {
-        self.ask(name, revoked_by(self.servers.wire(), name, highest), Span::from_now(within)).await
+        self.ask(name, RevokedBy(name, highest), Span::from_now(within)).await
     }
 }

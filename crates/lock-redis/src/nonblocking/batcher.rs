@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::{Either, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use redis::aio::MultiplexedConnection;
-use redis::{RedisResult, Value};
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::{Cmd, RedisResult, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{unconstrained, yield_now};
 
@@ -77,10 +77,11 @@ impl Batcher {
     /// Sends a command, and waits for its answer. Not an `async fn`, whose future would hold the command twice.
     pub(crate) fn ask(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
         let in_flight = Counted::begin(&self.in_flight);
-        let leaves_at_once = self.may_leave_at_once() && call.wait.is_none();
-        let asked = if leaves_at_once || call.ownership == Ownership::Moving {
+        let asked = if call.ownership == Ownership::Moving {
+            Either::Left(self.asking(call).boxed())
+        } else if self.may_leave_at_once() && call.wait.is_none() {
             // Boxed: there are few of these, and each of many others would have the space for it.
-            Either::Left(self.alone(call).boxed())
+            Either::Left(self.alone(call.command).boxed())
         } else {
             Either::Right(self.queued(call))
         };
@@ -96,11 +97,19 @@ impl Batcher {
             && self.queued.load(Ordering::Relaxed) == 0
     }
 
-    /// In a write of its own, with what has to come right before it.
-    fn alone(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send + use<> {
+    fn alone(&self, command: Cmd) -> impl Future<Output = RedisResult<Value>> + Send + use<> {
         let mut connection = self.connection.clone();
         // A task that has used up its time slice would otherwise lose its place here to later requests.
-        async move { unconstrained(call.ask_async(&mut connection)).await }
+        async move { unconstrained(connection.req_packed_command(&command)).await }
+    }
+
+    /// In one write with what has to come right before it.
+    fn asking(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send + use<> {
+        let mut connection = self.connection.clone();
+        async move {
+            let all = call.pipeline();
+            call.reply_of(connection.req_packed_commands(&all, 0, all.len()).await?)
+        }
     }
 
     fn queued(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {

@@ -3,18 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use lock_core::{BackendError, Invalid, Operation, Prefix};
-use redis::{Client, ProtocolVersion};
+use lock_core::{BackendError, Invalid, Operation};
 
 use super::{Connections, Redis, both, in_background, pause};
 use crate::RedisConfig;
-use crate::channel::Channel;
-use crate::connect::{CONNECT_WITHIN, explain, speaking};
+use crate::connect::{CONNECT_WITHIN, explain};
 use crate::failure::Failure;
 use crate::routing::{Patience, Routing, Step};
 use crate::servers::{Many, Server, Servers};
 use crate::span::Span;
-use crate::target::Target;
 use crate::wire::Question;
 
 #[both]
@@ -61,32 +58,30 @@ impl Redis {
     pub(super) async fn follow<Q: Question + Sync>(
         &self,
         many: &Many<Connections>,
-        (mut routing, mut step): (Routing<'_>, Step),
+        mut routing: Routing<'_>,
         question: &Q,
         span: Span,
     ) -> Result<Q::Answer, Failure> {
         loop {
-            step = match step {
-                Step::Send(address, ownership) => {
-                    let answer = match many.node(&address) {
-                        Ok(node) => node.asking(question, span, routing.attempt(ownership)).once().await,
-                        Err(failure) => Err(failure),
-                    };
-                    match routing.outcome((address, ownership), question.retry(), answer) {
-                        Ok(answer) => return Ok(answer),
-                        Err(step) => step,
-                    }
-                }
-                Step::Refresh(failure, sent_to) => {
+            let (address, ownership) = match routing.step() {
+                Step::Send(address, ownership) => (address, ownership),
+                Step::Refresh => {
                     self.refresh(many, span).await;
-                    routing.refreshed(failure, sent_to.as_ref())
+                    continue;
                 }
                 Step::Pause => {
                     pause().await;
-                    routing.step()
+                    continue;
                 }
                 Step::Fail(failure) => return Err(failure),
             };
+            let answer = match many.node(&address) {
+                Ok(node) => node.answer_once(question, span, routing.attempt(ownership)).await,
+                Err(failure) => Err(failure),
+            };
+            if let Some(outcome) = routing.outcome((address, ownership), question.retry(), answer) {
+                return outcome;
+            }
         }
     }
 }
@@ -131,23 +126,13 @@ async fn contact(many: &Arc<Many<Connections>>) -> Result<(bool, Vec<String>), F
     let mut last = None;
     for address in many.directory.primaries() {
         let node = many.node(&address)?;
-        match node.greet(&many.config).await {
+        match node.greet(many.config()).await {
             Ok(warnings) => return Ok((node.hears(), warnings)),
             Err(failure) if failure.may_pass() => last = Some(failure),
             Err(failure) => return Err(failure),
         }
     }
     Err(last.unwrap_or_else(Failure::strange_answer))
-}
-
-/// Uses the client only as an address: connections are made and verified here, the first one with the first request. Those of async code
-/// speak RESP3, whatever the client says, so that waiters can be notified; if the server does not speak it, they poll.
-impl From<Client> for Redis {
-    fn from(client: Client) -> Self {
-        let client = speaking(&client, ProtocolVersion::RESP3).unwrap_or(client);
-        let server = Server::new(Target::fixed(client), Channel::new(), &Prefix::default(), None);
-        Self::over(Servers::one(server), Vec::new())
-    }
 }
 
 impl fmt::Debug for Redis {

@@ -4,6 +4,7 @@
 //! command may leave before the counter was verified.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
@@ -13,11 +14,11 @@ use tokio::time::timeout;
 
 use super::lender::Lender;
 use super::live::{Live, connect_to};
+use super::silence::Patience;
 use crate::channel::Channel;
 use crate::connect::CONNECT_WITHIN;
 use crate::deployment::Deployment;
 use crate::failure::Failure;
-use crate::server::server_info::ServerInfo;
 use crate::servers::Own;
 use crate::span::Span;
 use crate::target::Target;
@@ -38,6 +39,33 @@ enum State {
 
 type Attempt = Shared<BoxFuture<'static, Result<Arc<Live>, Failure>>>;
 
+/// A request that its caller drops when its time is over.
+pub(crate) struct Unanswered<'a> {
+    link: &'a Link,
+    live: Arc<Live>,
+    sent_at: Instant,
+    /// `None` once it was answered.
+    within: Option<Duration>,
+}
+
+impl Unanswered<'_> {
+    /// The request was answered, or failed.
+    pub(crate) fn end(mut self) {
+        self.within = None;
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if let Some(within) = self.within
+            && self.sent_at.elapsed() >= within
+            && self.live.silence.timed_out(within) == Patience::Over
+        {
+            self.link.drop_connection(&self.live);
+        }
+    }
+}
+
 impl Own for Link {
     type Lender = dyn Lender;
     const LISTEN_LATE: bool = false;
@@ -55,9 +83,7 @@ impl Own for Link {
     }
 
     fn forget_verified(&self) {
-        if let State::Up(live) = &*lock(&self.state) {
-            live.server_info.forget_verified();
-        }
+        self.at_hand().iter().for_each(|live| live.server_info.forget_verified());
     }
 
     /// Every connection does.
@@ -80,9 +106,17 @@ impl Own for Link {
 }
 
 impl Link {
-    /// The server, once there is a connection.
-    pub(super) async fn greet(&self, _span: Span) -> Result<Arc<ServerInfo>, Failure> {
-        Ok(Arc::clone(&self.live().await?.server_info))
+    /// The connection, if there is one now.
+    pub(crate) fn at_hand(&self) -> Option<Arc<Live>> {
+        match &*lock(&self.state) {
+            State::Up(live) if !live.silence.has_ended() => Some(Arc::clone(live)),
+            State::Down | State::Connecting(_) | State::Up(_) => None,
+        }
+    }
+
+    /// Watches a request that is sent now over this connection, and that its caller drops after `within`.
+    pub(crate) fn begin(&self, live: Arc<Live>, within: Duration) -> Unanswered<'_> {
+        Unanswered { link: self, live, sent_at: Instant::now(), within: Some(within) }
     }
 
     /// The connection, as soon as there is one.

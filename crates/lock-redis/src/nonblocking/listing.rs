@@ -21,8 +21,9 @@ impl Redis {
     pub(super) async fn page(&self, query: &Query, span: Span) -> Result<Page, Failure> {
         let many = match &self.servers {
             Servers::Many(many) if many.deployment() == Deployment::Cluster => many,
-            Servers::One(_) | Servers::Many(_) => {
-                let Some((server, _)) = self.servers.each()?.pop() else { return Ok(EMPTY) };
+            Servers::One(server) => return server.page(query, span).await,
+            Servers::Many(many) => {
+                let Some((server, _)) = many.each()?.pop() else { return Ok(EMPTY) };
                 return server.page(query, span).await;
             }
         };

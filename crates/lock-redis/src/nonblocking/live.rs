@@ -10,7 +10,7 @@ use super::batcher::{Batcher, Sharing};
 use super::silence::Silence;
 use crate::channel::{Channel, Subscription};
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, speaking, tuned};
+use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, speaking, tells, tuned};
 use crate::deployment::Deployment;
 use crate::failure::Failure;
 use crate::server::greeting::{Met, greeting, meet};
@@ -23,7 +23,7 @@ const QUEUE: usize = 64;
 /// A connection whose server was greeted, and its counter verified.
 pub(crate) struct Live {
     pub(crate) batcher: Batcher,
-    pub(crate) server_info: Arc<ServerInfo>,
+    pub(crate) server_info: ServerInfo,
     pub(crate) subscription: Option<Subscription>,
     /// A connection is kept at first if a request times out: its replies stay in step, and a release sent on it follows the acquire that
     /// it undoes.
@@ -43,7 +43,7 @@ pub(crate) async fn connect_to(target: &Target, channel: Option<&Arc<Channel>>) 
         preparation.exec_async(&mut connection).await.map_err(failed)?;
     }
     let sharing = if target.deployment == Deployment::Quorum { Sharing::AT_A_NODE } else { Sharing::AT_A_SERVER };
-    Ok(Live { batcher: Batcher::new(connection, sharing), server_info: Arc::new(server_info), subscription, silence })
+    Ok(Live { batcher: Batcher::new(connection, sharing), server_info, subscription, silence })
 }
 
 /// Opens a connection, and subscribes to the channel if the server can push messages on this connection.
@@ -59,8 +59,7 @@ async fn open(
         .set_pipeline_buffer_size(QUEUE);
     let quiet =
         async || speaking(client, ProtocolVersion::RESP2)?.get_multiplexed_async_connection_with_config(&config).await;
-    let may_push = client.get_connection_info().redis_settings().protocol() == ProtocolVersion::RESP3;
-    let Some(channel) = channel.filter(|_| may_push) else { return Ok((quiet().await?, None)) };
+    let Some(channel) = channel.filter(|_| tells(client)) else { return Ok((quiet().await?, None)) };
     let subscription = channel.subscribing();
     let on_push = on_push(Arc::clone(channel), subscription, Arc::clone(silence));
     let telling = config.clone().set_push_sender(on_push);
@@ -69,7 +68,7 @@ async fn open(
         outcome => outcome?,
     };
     // If it may not subscribe, waiters have to poll, and holders learn of a revocation when they renew.
-    let is_told = subscribed(connection.subscribe(&channel.name).await)?;
+    let is_told = subscribed(connection.subscribe(channel.name()).await)?;
     if is_told {
         subscribed(connection.subscribe(Channel::ALL).await)?;
     }

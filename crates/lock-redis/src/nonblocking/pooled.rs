@@ -5,13 +5,14 @@ use std::sync::Arc;
 use lock_core::{BackendError, Operation};
 
 use super::client::connected;
-use super::{Connections, Lender, Pool, Redis, both};
+use super::{Lender, Pool, Redis, both};
 use crate::RedisConfig;
 use crate::connect::CONNECT_WITHIN;
 use crate::failure::Failure;
-use crate::probe::{key, leave, take, target};
+use crate::probe::Probe;
 use crate::servers::{Server, Servers, Source};
 use crate::span::Span;
+use crate::target::Target;
 
 #[both]
 impl Redis {
@@ -30,19 +31,20 @@ impl Redis {
     }
 
     async fn try_pooled(pool: Arc<dyn Lender>, config: &RedisConfig) -> Result<Self, Failure> {
-        let own = Server::of(target(config)?, config);
+        let own = Server::of(Target::of_a_pool(config)?, config);
         let (own, warnings) = connected(own, config).await?;
-        let source = Arc::new(Source::Lent(pool, own.source.own().cloned()));
+        let source = Source::Lent(pool, own.source.own().cloned());
         let pooled = Server { wire: own.wire.clone(), source };
-        let key = key()?;
-        own.answer(&leave(&key), Span::from_now(CONNECT_WITHIN)).await?;
-        pooled.answer(&take(&key), Span::from_now(CONNECT_WITHIN)).await?;
+        let probe = Probe::new()?;
+        own.answer(&probe.leave(), Span::from_now(CONNECT_WITHIN)).await?;
+        pooled.answer(&probe.take(), Span::from_now(CONNECT_WITHIN)).await?;
         Ok(Self::over(Servers::one(pooled), warnings))
     }
 }
 
 impl From<Pool> for Redis {
     fn from(pool: Pool) -> Self {
-        Self::over(Servers::one(Server::<Connections>::lent(Arc::new(pool))), Vec::new())
+        let lender: Arc<dyn Lender> = Arc::new(pool);
+        Self::over(Servers::one(Server::lent(lender)), Vec::new())
     }
 }

@@ -1,158 +1,193 @@
-//! How one server is asked. Compiled for threads as well.
+//! The client of one server, on tokio.
 
-use std::cell::Cell;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use futures_util::future::{Either, FutureExt, TryFutureExt, join_all, ready};
 use redis::{RedisResult, Value};
+use tokio::time::timeout_at;
 
+use super::link::Link;
 use super::source::Handle;
-use super::{Connections, both, in_time, large};
 use crate::RedisConfig;
 use crate::classify::classify;
 use crate::connect::CONNECT_WITHIN;
 use crate::failure::Failure;
 use crate::requests::simple::disk_check;
 use crate::runs::{was_cut_short, was_not_run};
-use crate::script::Script;
 use crate::server::greeting::warnings;
-use crate::server::server_info::ServerInfo;
-use crate::server::verification;
 use crate::servers::Server;
 use crate::span::Span;
-use crate::wire::{Attempt, Call, Line, Question, Retry, load};
+use crate::wire::{Attempt, Line, Question, Retry};
 
-type Reply = RedisResult<Value>;
-/// Makes the command for a server.
-type Asks<'a> = dyn Fn(&ServerInfo) -> Result<Call, Failure> + Sync + 'a;
-
-#[both]
-impl Server<Connections> {
+impl Server<Link> {
     /// Connects, if there is no connection yet, and returns warnings about the server. Refuses one that cannot wait for its disk, if it
     /// has to.
     pub(super) async fn greet(&self, config: &RedisConfig) -> Result<Vec<String>, Failure> {
-        let Some(own) = self.source.own() else { return Ok(Vec::new()) };
-        let warnings = warnings(config, &*own.greet(Span::from_now(CONNECT_WITHIN)).await?);
+        let Some(link) = self.source.own() else { return Ok(Vec::new()) };
+        let warnings = warnings(config, &link.live().await?.server_info);
         if let Some(check) = disk_check(config.copies()) {
             self.answer(&check, Span::from_now(CONNECT_WITHIN)).await?;
         }
         Ok(warnings)
     }
 
+    /// Whether its waiters are notified. They are not if the server cannot push messages.
+    pub(super) fn hears(&self) -> bool {
+        self.wire.channel.as_ref().is_some_and(|channel| channel.is_open())
+    }
+
     /// Asks within a time limit that may be shared with other questions. An idempotent question is repeated once over
     /// another connection if the first one broke.
-    pub(crate) async fn answer<Q: Question + Sync>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
-        let asking = self.asking(question, span, Attempt::default());
-        match asking.once().await {
-            // Most requests do not need this space.
-            Err(failure) if asking.may_repeat(&failure) => large(asking.again(failure)).await,
-            outcome => outcome,
+    pub(crate) fn answer<'a, Q: Question + Sync>(
+        &'a self,
+        question: &'a Q,
+        span: Span,
+    ) -> impl Future<Output = Result<Q::Answer, Failure>> + Send {
+        self.answer_once(question, span, Attempt::default())
+            .then(move |first| self.repeat(question, move || span, first))
+    }
+
+    /// Asks each of these for itself, at the same time.
+    pub(super) async fn answer_each<Q: Question + Sync>(
+        &self,
+        questions: &[Q],
+        span: Span,
+    ) -> Vec<Result<Q::Answer, Failure>> {
+        join_all(questions.iter().map(|question| self.answer(question, span))).await
+    }
+
+    /// Like [`answer`](Self::answer), but without a timer if the connection is already up: the caller drops the request
+    /// when `within` is over. A quorum has one timer for the requests to all its nodes.
+    pub(crate) async fn answer_untimed<Q: Question + Sync>(
+        &self,
+        question: &Q,
+        within: Duration,
+    ) -> Result<Q::Answer, Failure> {
+        let link = self.source.own();
+        let Some((link, live)) = link.and_then(|link| Some((link, link.at_hand()?))) else {
+            // Boxed: most requests do not need this space.
+            return Box::pin(self.answer(question, Span::from_now(within))).await;
+        };
+        let mut handle = Handle::Own(Arc::clone(&live));
+        let unanswered = link.begin(live, within);
+        let until = Instant::now() + within;
+        let reply = self.evaluate(&mut handle, question, until, Attempt::default()).await;
+        unanswered.end();
+        let first = self.read(question, handle, Some(reply?), within, Attempt::default());
+        self.repeat(question, || Span::from_now(within), first).await
+    }
+
+    /// Asks once more if that is safe and the connection broke.
+    fn repeat<'a, Q: Question + Sync>(
+        &'a self,
+        question: &'a Q,
+        span: impl FnOnce() -> Span,
+        first: Result<Q::Answer, Failure>,
+    ) -> impl Future<Output = Result<Q::Answer, Failure>> + Send {
+        match (first, question.retry()) {
+            (Err(failure), Retry::Once) if failure.is_a_break() => {
+                let span = span();
+                let again = async move { self.answer_once(question, span, Attempt::after(&failure)).await };
+                // Boxed: most requests do not need this space.
+                Either::Left(again.boxed().map_err(Failure::after_a_part))
+            }
+            (outcome, Retry::Once | Retry::Never) => Either::Right(ready(outcome)),
         }
     }
-}
 
-impl Server<Connections> {
-    pub(super) fn asking<'a, Q>(&'a self, question: &'a Q, span: Span, attempt: Attempt<'a>) -> Asking<'a, Q> {
-        Asking { server: self, question, span, attempt }
-    }
-
-    pub(super) fn line<'a>(&'a self, server_info: &'a ServerInfo, attempt: Attempt<'a>) -> Line<'a> {
-        Line { wire: &self.wire, server_info, attempt }
-    }
-}
-
-/// An attempt at a question. Methods borrow it, so that a future holds it once.
-pub(super) struct Asking<'a, Q> {
-    server: &'a Server<Connections>,
-    question: &'a Q,
-    span: Span,
-    attempt: Attempt<'a>,
-}
-
-#[both]
-impl<Q: Question + Sync> Asking<'_, Q> {
-    /// One time limit for connecting and asking, because each one is a timer in async code.
-    pub(super) async fn once(&self) -> Result<Q::Answer, Failure> {
-        let mut handle = None;
-        let reply = in_time(&self.span, self.reply(&mut handle)).await.transpose()?;
-        let handle = handle.ok_or_else(|| Failure::no_connection(&self.server.wire.server, self.span.within))?;
-        self.read(handle, reply)
-    }
-
-    /// Whether it may be sent again after this.
-    pub(super) fn may_repeat(&self, failure: &Failure) -> bool {
-        failure.is_a_break() && self.question.retry() == Retry::Once
-    }
-
-    /// Asks once more, over another connection.
-    pub(super) async fn again(&self, first: Failure) -> Result<Q::Answer, Failure> {
-        let again = Asking { attempt: Attempt::after(&first), ..*self };
-        again.once().await.map_err(Failure::after_a_part)
-    }
-
-    /// Asks over a connection, and sends the question again while its script ends before it is done.
-    async fn reply<'a>(&'a self, handle: &mut Option<Handle<'a>>) -> Result<Reply, Failure> {
-        let handle = handle.insert(self.server.source.checkout(self.question.operation(), &self.span).await?);
-        let call =
-            |server_info: &ServerInfo| self.server.line(server_info, self.attempt).call(self.question, self.span.until);
-        let mut reply = evaluated(handle, &call).await?;
-        while reply.as_ref().is_err_and(was_cut_short) {
-            // Most requests do not need this space.
-            reply = large(evaluated(handle, &call)).await.map_err(Failure::after_a_part)?;
+    #[expect(clippy::manual_async_fn, reason = "its future would hold the arguments twice, and many may be in flight")]
+    pub(super) fn answer_once<Q: Question + Sync>(
+        &self,
+        question: &Q,
+        span: Span,
+        attempt: Attempt<'_>,
+    ) -> impl Future<Output = Result<Q::Answer, Failure>> + Send {
+        async move {
+            // One time limit for both steps, because each one is a timer.
+            let mut handle = None;
+            let asked = timeout_at(span.until.into(), async {
+                let handle = handle.insert(self.source.checkout(question.operation()).await?);
+                self.evaluate(handle, question, span.until, attempt).await
+            });
+            let reply = asked.await.ok().transpose()?;
+            let handle = handle.ok_or_else(|| Failure::no_connection(&self.wire.server, span.within))?;
+            self.read(question, handle, reply, span.within, attempt)
         }
-        Ok(reply)
     }
 
     /// Reads a reply, if there was one in time, and gives the connection back.
-    pub(super) fn read(&self, handle: Handle<'_>, reply: Option<Reply>) -> Result<Q::Answer, Failure> {
-        let (wire, within, server_info) = (&self.server.wire, self.span.within, handle.server_info());
-        let broke = |error| classify(wire.asked(within), &error).at(|| server_info.incarnation());
-        let reply = reply.map_or_else(|| Err(Failure::no_answer(&wire.server, within)), |reply| reply.map_err(broke));
-        let answer = reply.map(|reply| self.server.line(server_info, self.attempt).read(self.question, reply));
-        handle.end(answer.as_ref().err());
+    fn read<Q: Question>(
+        &self,
+        question: &Q,
+        handle: Handle,
+        reply: Option<RedisResult<Value>>,
+        within: Duration,
+        attempt: Attempt<'_>,
+    ) -> Result<Q::Answer, Failure> {
+        let outcome = match reply {
+            Some(reply) => reply
+                .map_err(|error| classify(self.wire.asked(within), &error).at(|| handle.server_info().incarnation())),
+            None => Err(Failure::no_answer(&self.wire.server, within)),
+        };
+        let answer = outcome.map(|reply| self.line(&handle, attempt).read(question, reply));
+        self.source.give_back(handle, within, answer.as_ref().err());
         answer.and_then(|read| read)
     }
-}
 
-/// Sends a question; if the server did not run its script, sends it again.
-#[both]
-async fn evaluated(handle: &mut Handle<'_>, call: &Asks<'_>) -> Result<Reply, Failure> {
-    let reply = verified(handle, call).await?;
-    if !reply.as_ref().is_err_and(was_not_run) {
-        return Ok(reply);
-    }
-    match call(handle.server_info())?.script {
-        // Most requests do not need this space.
-        Some(script) => large(in_full(handle, script, call)).await,
-        None => Ok(reply),
-    }
-}
-
-/// Sends what the server did not run, and not together with others: one of them may be at fault. Loads what it may have forgotten, also
-/// the script for several locks, for later requests. This one does not depend on that: it brings its own text.
-#[both]
-async fn in_full(handle: &mut Handle<'_>, script: &'static Script, call: &Asks<'_>) -> Result<Reply, Failure> {
-    for script in [script].into_iter().chain(script.many.map(|many| &many.script)) {
-        _ = handle.ask(|_: &ServerInfo| Ok(Call::plain(load(script)))).await?;
-    }
-    verified(handle, &|server_info: &ServerInfo| Ok(call(server_info)?.in_full())).await
-}
-
-/// Asks, and before that has the counter of the hash slot verified over the connection that is used, if the question depends on it.
-#[both]
-async fn verified(handle: &mut Handle<'_>, call: &Asks<'_>) -> Result<Reply, Failure> {
-    let unverified = Cell::new(None);
-    loop {
-        let next = |server_info: &ServerInfo| {
-            let call = call(server_info)?;
-            unverified.set(server_info.unverified(call.slot));
-            Ok(unverified.get().map_or(call, |slot| verification::of_slot(server_info, slot)))
-        };
-        let reply = handle.ask(next).await?;
-        match (unverified.get(), reply) {
-            (Some(slot), Ok(reply)) => handle.server_info().verified(slot, verification::longest(reply)),
-            (_, reply) => {
-                handle.server_info().judge(&reply);
-                return Ok(reply);
+    /// Sends a question, and sends it again on the same connection while its script ends before it is done.
+    #[expect(clippy::manual_async_fn, reason = "as above")]
+    fn evaluate<Q: Question + Sync>(
+        &self,
+        handle: &mut Handle,
+        question: &Q,
+        until: Instant,
+        attempt: Attempt<'_>,
+    ) -> impl Future<Output = Result<RedisResult<Value>, Failure>> + Send {
+        async move {
+            loop {
+                let outcome = self.evaluate_once(handle, question, until, attempt).await?;
+                if !outcome.as_ref().is_err_and(was_cut_short) {
+                    return Ok(outcome);
+                }
             }
         }
+    }
+
+    /// Sends a question; if the server did not run its script, sends it again on the same connection.
+    #[expect(clippy::manual_async_fn, reason = "as above")]
+    fn evaluate_once<Q: Question + Sync>(
+        &self,
+        handle: &mut Handle,
+        question: &Q,
+        until: Instant,
+        attempt: Attempt<'_>,
+    ) -> impl Future<Output = Result<RedisResult<Value>, Failure>> + Send {
+        async move {
+            let mut call = self.line(handle, attempt).call(question, until)?;
+            if let Some(slot) = handle.server_info().unverified(call.slot) {
+                drop(call);
+                // Boxed: most requests do not need this space.
+                if let Err(error) = Box::pin(handle.verify(slot)).await {
+                    return Ok(Err(error));
+                }
+                call = self.line(handle, attempt).call(question, until)?;
+            }
+            let script = call.script;
+            let outcome = handle.ask(call).await;
+            handle.server_info().judge(&outcome);
+            match script.filter(|_| outcome.as_ref().is_err_and(was_not_run)) {
+                Some(script) => {
+                    let again = self.line(handle, attempt).call(question, until)?;
+                    // Boxed: most requests do not need this space.
+                    Ok(Box::pin(handle.ask_alone(script, again)).await)
+                }
+                None => Ok(outcome),
+            }
+        }
+    }
+
+    fn line<'a>(&'a self, handle: &'a Handle, attempt: Attempt<'a>) -> Line<'a> {
+        Line { wire: &self.wire, server_info: handle.server_info(), attempt }
     }
 }

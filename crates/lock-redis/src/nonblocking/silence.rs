@@ -15,6 +15,13 @@ pub(crate) struct Silence {
     ended: AtomicBool,
 }
 
+/// Whether a silent connection may still be of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    Left,
+    Over,
+}
+
 impl Default for Silence {
     /// The connection opens now.
     fn default() -> Self {
@@ -37,10 +44,13 @@ impl Silence {
         }
     }
 
-    /// A request timed out after `within`. Whether the connection has been silent for too long now.
-    pub(crate) fn timed_out(&self, within: Duration) -> bool {
+    /// A request timed out after `within`.
+    pub(crate) fn timed_out(&self, within: Duration) -> Patience {
         let now = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1);
-        let since = self.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
-        since.is_err_and(|since| Duration::from_millis(now.saturating_sub(since)) >= within * SILENT_TIMEOUTS)
+        match self.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => Patience::Left,
+            Err(since) if Duration::from_millis(now.saturating_sub(since)) < within * SILENT_TIMEOUTS => Patience::Left,
+            Err(_) => Patience::Over,
+        }
     }
 }

@@ -1,108 +1,96 @@
 //! Where the connections of a tokio client come from.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures_util::future::{Either, FutureExt, join_all, ready};
+use futures_util::future::Either;
 use lock_core::Operation;
 use redis::{RedisResult, Value};
 
 use super::lender::Lent;
 use super::link::Link;
 use super::live::Live;
+use super::silence::Patience;
 use crate::failure::{Failure, Fate};
+use crate::hash_slot::HashSlot;
+use crate::script::Script;
 use crate::server::server_info::ServerInfo;
-use crate::servers::{Server, Source};
-use crate::span::Span;
-use crate::wire::{Call, Question};
+use crate::server::verification;
+use crate::servers::Source;
+use crate::wire::{Call, load};
 
 /// A connection for one request. Small, because each request holds one while it waits.
-pub(super) enum Handle<'a> {
-    Own(Asked<'a>),
+pub(super) enum Handle {
+    Own(Arc<Live>),
     Lent(Box<dyn Lent>),
-}
-
-/// A request over a connection of the client's own.
-pub(super) struct Asked<'a> {
-    link: &'a Link,
-    live: Arc<Live>,
-    /// The time that it has. `None` once it was answered, or failed.
-    span: Option<&'a Span>,
-}
-
-/// It was dropped, perhaps because its time was over.
-impl Drop for Asked<'_> {
-    fn drop(&mut self) {
-        if let Some(span) = self.span
-            && span.left().is_zero()
-            && self.live.silence.timed_out(span.within)
-        {
-            self.link.drop_connection(&self.live);
-        }
-    }
 }
 
 impl Source<Link> {
     /// A connection for one request. A release does not wait until a pool has a free connection and has checked it.
-    pub(super) async fn checkout<'a>(&'a self, operation: Operation, span: &'a Span) -> Result<Handle<'a>, Failure> {
-        let link = match self {
-            Self::Own(link) => link,
-            Self::Lent(_, Some(link)) if operation == Operation::Release => link,
-            Self::Lent(lender, _) => return Ok(Handle::Lent(lender.lend().await?)),
-        };
-        Ok(Handle::Own(Asked { link, live: link.live().await?, span: Some(span) }))
+    pub(super) async fn checkout(&self, operation: Operation) -> Result<Handle, Failure> {
+        match self {
+            Self::Own(link) => Ok(Handle::Own(link.live().await?)),
+            Self::Lent(_, Some(link)) if operation == Operation::Release => Ok(Handle::Own(link.live().await?)),
+            Self::Lent(lender, _) => Ok(Handle::Lent(lender.lend().await?)),
+        }
+    }
+
+    pub(super) fn give_back(&self, handle: Handle, within: Duration, failure: Option<&Failure>) {
+        let broken = failure.is_some_and(|failure| failure.fate == Fate::Drop);
+        match (self.own(), handle) {
+            (Some(link), Handle::Own(live)) => {
+                let answered = failure.is_none_or(Failure::is_an_answer);
+                if answered {
+                    live.silence.answered();
+                }
+                if broken || (!answered && live.silence.timed_out(within) == Patience::Over) {
+                    link.drop_connection(&live);
+                }
+            }
+            (_, Handle::Lent(connection)) if broken => connection.end(),
+            (_, _) => {}
+        }
     }
 }
 
-impl Server<Link> {
-    /// Asks each of these for itself, at the same time.
-    pub(super) async fn answer_each<Q: Question + Sync>(
-        &self,
-        questions: &[Q],
-        span: Span,
-    ) -> Vec<Result<Q::Answer, Failure>> {
-        join_all(questions.iter().map(|question| self.answer(question, span))).await
-    }
-}
-
-impl Handle<'_> {
+impl Handle {
     pub(super) fn server_info(&self) -> &ServerInfo {
         match self {
-            Self::Own(asked) => &asked.live.server_info,
+            Self::Own(live) => &live.server_info,
             Self::Lent(_) => ServerInfo::UNKNOWN,
         }
     }
 
     /// Sends a command and waits for its answer. Not an `async fn`, whose future would hold the command twice.
-    pub(super) fn ask(
-        &mut self,
-        asks: impl Fn(&ServerInfo) -> Result<Call, Failure>,
-    ) -> impl Future<Output = Result<RedisResult<Value>, Failure>> + Send {
-        match (asks(self.server_info()), self) {
-            (Ok(call), Self::Own(asked)) => Either::Left(asked.live.batcher.ask(call).map(Ok)),
-            // Boxed: the requests of most clients do not need this space.
-            (Ok(call), Self::Lent(connection)) => {
-                Either::Right(async move { Ok(call.ask_async(&mut **connection).await) }.boxed())
+    pub(super) fn ask(&mut self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
+        let connection = match self {
+            Self::Own(live) => return Either::Left(live.batcher.ask(call)),
+            Self::Lent(connection) => connection,
+        };
+        // Boxed: the requests of most clients do not need this space.
+        Either::Right(Box::pin(async move {
+            if call.wait.is_none() {
+                return connection.req_packed_command(&call.command).await?.extract_error();
             }
-            (Err(failure), _) => Either::Right(ready(Err(failure)).boxed()),
-        }
+            let both = call.pipeline();
+            call.reply_of(connection.req_packed_commands(&both, 0, both.len()).await?)
+        }))
     }
 
-    /// Gives the connection back, after an answer or this failure.
-    pub(super) fn end(self, failure: Option<&Failure>) {
-        let is_broken = failure.is_some_and(|failure| failure.fate == Fate::Drop);
-        match self {
-            Self::Own(mut asked) => {
-                if failure.is_none_or(Failure::is_an_answer) {
-                    asked.live.silence.answered();
-                    asked.span = None;
-                }
-                if is_broken {
-                    asked.span = None;
-                    asked.link.drop_connection(&asked.live);
-                }
-            }
-            Self::Lent(connection) if is_broken => connection.end(),
-            Self::Lent(_) => {}
+    /// Asks again what the server did not run, and not together with others: one of them may be at fault. Loads what it may have
+    /// forgotten, also the script for several locks, which the next ones use. It does not depend on that: it brings its own text.
+    pub(super) async fn ask_alone(&mut self, script: &'static Script, call: Call) -> RedisResult<Value> {
+        for script in [script].into_iter().chain(script.many().map(|many| &many.script)) {
+            _ = self.ask(Call::plain(load(script))).await;
         }
+        self.ask(call.in_full()).await
+    }
+
+    /// Verifies the counter of a hash slot, on the connection that is about to depend on it.
+    pub(super) async fn verify(&mut self, slot: HashSlot) -> RedisResult<()> {
+        let verification = verification::of_slot(self.server_info(), slot);
+        let reply = self.ask(verification).await;
+        self.server_info().judge(&reply);
+        reply.map(|reply| self.server_info().verified(slot, verification::longest(reply)))
     }
 }

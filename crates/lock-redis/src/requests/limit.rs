@@ -1,11 +1,10 @@
 //! Requests about the limit of a semaphore as questions, and the meaning of their answers. No I/O.
 
 use lock_core::limit::{Act, Record, Request, Usage};
-use lock_core::{BackendError, Limit, Mode, Operation};
+use lock_core::{Limit, Mode, Operation};
 use redis::Value::{self, BulkString as Text, Int};
 
 use super::value::mode_of;
-use crate::BACKEND;
 use crate::failure::Failure;
 use crate::keys::Key;
 use crate::script;
@@ -57,9 +56,8 @@ pub(crate) fn limit_from(number: i64) -> Option<Limit> {
 /// Why a claim of this mode is refused where this limit is in use.
 pub(crate) fn refused(asked: Mode, word: &[u8], limit: i64) -> Option<Failure> {
     match word {
-        b"otherkind" => Some(BackendError::in_other_use(BACKEND, mode_of(limit, 1)?, asked)),
-        b"above" => Some(BackendError::above_limit(BACKEND, limit_from(limit)?, asked.count())),
+        b"otherkind" => Some(Failure::in_other_use(mode_of(limit, 1)?, asked)),
+        b"above" => Some(Failure::above_limit(limit_from(limit)?, asked.count())),
         _ => None,
     }
-    .map(Failure::in_other_use)
 }

@@ -1,11 +1,10 @@
 //! Questions for operators: who holds what. No I/O.
 
+use lock_core::LockName;
 use lock_core::inspect::{Cursor, Entry, Query, glob_matches};
-use lock_core::{LockName, Operation};
 use redis::{ToRedisArgs, Value};
 
 use super::seen::{Seen, SeenLock, SeenShared};
-use super::simple::Simple;
 use super::value::Stored;
 use crate::failure::Failure;
 use crate::keys::{Key, name_of, scan_pattern};
@@ -49,6 +48,12 @@ fn look_at<K: ToRedisArgs>(keys: &[K]) -> Call {
     Call::script(&script::LOOK, keys)
 }
 
+/// Looks at one lock.
+fn look_at_one(wire: &Wire, name: &LockName) -> Call {
+    let keys = wire.keys(name);
+    look_at(&[Key::Lock(keys), Key::Waiters(keys)])
+}
+
 /// Looks at one lock, without its waiters.
 pub(crate) fn look_at_holder(wire: &Wire, name: &LockName) -> Call {
     look_at(&[Key::Lock(wire.keys(name))])
@@ -60,14 +65,22 @@ pub(crate) fn seen_one(reply: Value) -> Result<Seen, Failure> {
 }
 
 /// Who holds a lock.
-pub(crate) fn who_holds(wire: &Wire, name: &LockName) -> impl Question<Answer = Option<Entry>> + use<> {
-    let (keys, name) = (wire.keys(name), name.clone());
-    let look = look_at(&[Key::Lock(keys), Key::Waiters(keys)]);
-    Simple::new(Operation::Inspect, look, move |_line, reply| match seen_one(reply)? {
-        Seen::Nothing => Ok(None),
-        Seen::OtherKind => Err(Failure::other_kind()),
-        Seen::Value(lock) => Ok(Some(entry(name.clone(), lock))),
-    })
+pub(crate) struct WhoHolds<'a>(pub(crate) &'a LockName);
+
+impl Question for WhoHolds<'_> {
+    type Answer = Option<Entry>;
+
+    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
+        Ok(look_at_one(wire, self.0))
+    }
+
+    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Option<Entry>, Failure> {
+        match seen_one(reply)? {
+            Seen::Nothing => Ok(None),
+            Seen::OtherKind => Err(Failure::other_kind()),
+            Seen::Value(lock) => Ok(Some(entry(self.0.clone(), lock))),
+        }
+    }
 }
 
 /// One step through all keys: the locks that match, and where to continue.

@@ -3,15 +3,14 @@
 use std::ops::ControlFlow;
 
 use lock_core::inspect::{REMEMBERED_MIN, Revoked};
-use lock_core::{Effect, ErrorKind, FencingToken, LockName, Note, Operation, to_the_millisecond};
+use lock_core::{Effect, ErrorKind, FencingToken, LockName, Note, to_the_millisecond};
 use redis::Value;
 
-use super::simple::Simple;
 use crate::failure::Failure;
 use crate::keys::Key;
 use crate::script;
 use crate::span::Span;
-use crate::wire::{Call, Line, Question, Wire, read, to_millis};
+use crate::wire::{Call, Line, Question, read, to_millis};
 
 /// Ends the lease that spans a token. Among many leases it is searched in steps, so that no step keeps other clients waiting.
 pub(crate) struct Revocation<'a> {
@@ -72,16 +71,20 @@ impl Question for Revocation<'_> {
 }
 
 /// Who ended the lease whose highest token this is.
-pub(crate) fn revoked_by(
-    wire: &Wire,
-    name: &LockName,
-    highest: FencingToken,
-) -> impl Question<Answer = Option<Note>> + use<> {
-    let mut get = redis::cmd("GET");
-    get.arg(Key::Revocation(wire.keys(name), highest));
-    Simple::new(Operation::Inspect, Call::plain(get), |_line, reply| {
+pub(crate) struct RevokedBy<'a>(pub(crate) &'a LockName, pub(crate) FencingToken);
+
+impl Question for RevokedBy<'_> {
+    type Answer = Option<Note>;
+
+    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
+        let mut get = redis::cmd("GET");
+        get.arg(Key::Revocation(wire.keys(self.0), self.1));
+        Ok(Call::plain(get))
+    }
+
+    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Option<Note>, Failure> {
         Ok(read::<Option<Vec<u8>>>(reply)?.map(|note| note_of(&note)))
-    })
+    }
 }
 
 /// A note as it was stored.
@@ -93,9 +96,11 @@ pub(crate) fn note_of(stored: &[u8]) -> Note {
 mod tests {
     use std::time::Duration;
 
+    use lock_core::Operation;
+
     use super::*;
     use crate::server::server_info::ServerInfo;
-    use crate::wire::Attempt;
+    use crate::wire::{Attempt, Wire};
 
     /// Two incarnations keep their leases in different orders: after the cursor of another one, a lease may be missed.
     #[test]

@@ -163,7 +163,7 @@ impl Question for &ReleaseRequest {
         // The first attempt may have handed the lock over, at a server whose data is lost.
         let evidence = if attempt.first.is_some() { Evidence::Nothing } else { self.evidence };
         let call = call.arg(of_owner(self.owner));
-        let call = match (self.keep, self.certainty, server_info.failover.on, evidence) {
+        let call = match (self.keep, self.certainty, server_info.failover.on(), evidence) {
             (Some(time), ..) => call.arg(of_owner(self.owner.kept())).arg(keep_for(time)),
             (None, _, OnFailover::Dwell, Evidence::Nothing) => call.alone().arg("doubtful"),
             (None, Certainty::Unknown, ..) => call.arg("valid"),

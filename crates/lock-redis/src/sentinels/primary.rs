@@ -2,33 +2,26 @@
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::Duration;
 
-use lock_core::{EventSink, Listeners, StoreEvent};
+use lock_core::{Effect, ErrorKind, Listeners, StoreEvent};
+use redis::ConnectionInfo;
 
 use super::sentinel::{Named, ask};
 use crate::address::Address;
 use crate::config::Servers;
-use crate::connect::{CONNECT_WITHIN, nobody_answered};
-use crate::directory::{Directory, in_background};
+use crate::connect::nobody_answered;
 use crate::failure::Failure;
-use crate::hash_slot::HashSlot;
 use crate::span::Span;
-
-/// How long all sentinels are left alone after they were asked because of a failure. Chosen: many requests fail together, and a
-/// fail-over takes longer.
-const ASKED_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 /// Follows one primary for a client and its keeper.
 pub(crate) struct Primary {
-    pub(super) servers: Servers,
+    servers: Servers,
     known: Mutex<Known>,
     /// Whether all sentinels are being asked.
-    asking_all: AtomicBool,
-    listeners: Listeners,
+    pub(super) asking_all: AtomicBool,
+    pub(super) listeners: Listeners,
     /// The clients that close their connections when the primary moves.
-    clients: Listeners,
+    pub(super) clients: Listeners,
 }
 
 #[derive(Default)]
@@ -47,29 +40,48 @@ impl Primary {
         Self { servers, known, asking_all, listeners: Listeners::default(), clients: Listeners::default() }
     }
 
-    /// Asks all sentinels, the one that answered last at the end: it may have missed a fail-over.
-    fn ask_all(&self, span: Span) {
-        for (left, number) in self.left().zip(self.in_turn().rev()) {
+    /// The name under which the sentinels know it.
+    pub(super) fn name(&self) -> &str {
+        &self.servers.master
+    }
+
+    /// How the sentinels are reached.
+    pub(super) fn sentinels(&self) -> &[ConnectionInfo] {
+        &self.servers.guides
+    }
+
+    /// Asks the sentinels in turn, until one names a primary that is not outdated.
+    pub(super) fn find(&self, span: Span) -> Result<(), Failure> {
+        let mut failures = Vec::new();
+        for (left, number) in self.in_turn() {
+            match self.ask(number, span.at_most(span.left() / left)) {
+                Ok(()) => return Ok(()),
+                Err(failure) => failures.push(failure),
+            }
+        }
+        let remedy = "check that the sentinels run at these addresses, and use rediss+sentinel:// if, and only if, they speak TLS";
+        Err(nobody_answered(&format!("sentinel of \"{}\"", self.name()), remedy, &failures, span))
+    }
+
+    /// Asks all sentinels, the one that answered last at the end: it may have missed a fail-over. Not while that is done already.
+    pub(super) fn ask_all(&self, span: Span) {
+        let numbers: Vec<_> = self.in_turn().map(|(_, number)| number).collect();
+        for (left, number) in (1..).zip(numbers).collect::<Vec<_>>().into_iter().rev() {
             _ = self.ask(number, span.at_most(span.left() / left));
         }
     }
 
     /// Asks one sentinel, and remembers its answer.
     pub(super) fn ask(&self, number: usize, span: Span) -> Result<(), Failure> {
-        let sentinel = self.servers.guides.get(number).filter(|_| !span.left().is_zero());
+        let sentinel = self.sentinels().get(number).filter(|_| !span.left().is_zero());
         let sentinel = sentinel.ok_or_else(|| Failure::no_connection("a sentinel", span.within))?;
-        self.learn(number, ask(sentinel, &self.servers.master, span)?)
+        self.learn(number, ask(sentinel, self.name(), span)?)
     }
 
-    /// The sentinels in the order of asking.
-    pub(super) fn in_turn(&self) -> impl DoubleEndedIterator<Item = usize> + use<> {
+    /// The sentinels in the order of asking. Before each, how many are left.
+    pub(super) fn in_turn(&self) -> impl Iterator<Item = (u32, usize)> + use<> {
         let (first, count) = (self.known().first, self.servers.guides.len());
-        (0..count).map(move |turn| (first + turn) % count)
-    }
-
-    /// Before each of them, how many are left.
-    fn left(&self) -> impl Iterator<Item = u32> + use<> {
-        (1..=u32::try_from(self.servers.guides.len()).unwrap_or(u32::MAX)).rev()
+        (0..count).map(move |turn| (u32::try_from(count - turn).unwrap_or(u32::MAX), (first + turn) % count))
     }
 
     /// Remembers what a sentinel said, and tells all clients if the primary has moved.
@@ -92,67 +104,13 @@ impl Primary {
         Ok(())
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Directory for Primary {
-    fn primary_of(self: Arc<Self>, _hash_slot: HashSlot) -> Option<Arc<Address>> {
+    /// Where it is now.
+    pub(super) fn address(&self) -> Option<Arc<Address>> {
         self.known().address.clone()
     }
 
-    fn primaries(&self) -> Vec<Arc<Address>> {
-        self.known().address.iter().cloned().collect()
-    }
-
-    fn knows(&self, address: &Arc<Address>) -> bool {
-        self.known().address.as_ref().is_some_and(|current| Arc::ptr_eq(current, address))
-    }
-
-    fn has_replaced(&self, address: &Arc<Address>) -> bool {
-        !self.knows(address)
-    }
-
-    fn confirm(&self, address: &Arc<Address>, span: Span) -> Result<(), Failure> {
-        self.refresh(span)?;
-        if self.knows(address) { Ok(()) } else { Err(Failure::moved()) }
-    }
-
-    /// Asks the sentinels in turn, until one names a primary that is not outdated.
-    fn refresh(&self, span: Span) -> Result<(), Failure> {
-        let mut failures = Vec::new();
-        for (left, number) in self.left().zip(self.in_turn()) {
-            match self.ask(number, span.at_most(span.left() / left)) {
-                Ok(()) => return Ok(()),
-                Err(failure) => failures.push(failure),
-            }
-        }
-        let remedy = "check that the sentinels run at these addresses, and use rediss+sentinel:// if, and only if, they speak TLS";
-        Err(nobody_answered(&format!("sentinel of \"{}\"", self.servers.master), remedy, &failures, span))
-    }
-
-    /// A request has failed as it may if the primary has moved. The sentinel that is watched may be cut off from the others.
-    fn doubt(self: Arc<Self>, failure: &Failure) {
-        if failure.may_be_of_an_old_primary() {
-            in_background(
-                &self,
-                "leasehold-ask",
-                |primary| &primary.asking_all,
-                |primary| {
-                    primary.ask_all(Span::from_now(CONNECT_WITHIN));
-                    thread::sleep(ASKED_AGAIN_AFTER);
-                },
-            );
-        }
-    }
-
-    fn listeners(&self) -> &Listeners {
-        &self.listeners
-    }
-
-    fn follow(&self, client: EventSink) {
-        self.clients.add(client);
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -162,13 +120,15 @@ fn outdated(named: &Named, last: &Named) -> Failure {
         "a sentinel names {} as the primary in epoch {}, but epoch {} was seen",
         named.address, named.epoch, last.epoch
     );
-    Failure::unavailable(message)
+    Failure::new(ErrorKind::Unavailable, Effect::None, message)
         .remedy("if the sentinels were set up anew, restart this client; otherwise they catch up by themselves")
         .dropping()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use redis::Client;
     use test_support::Sentinel;
     use test_support::bounds::wait_for;
@@ -205,8 +165,8 @@ mod tests {
         let primary = Primary::new(config.servers.clone());
         let ask = |node| {
             let asked = primary.ask(node, Span::from_now(Duration::from_secs(5)));
-            asked.map_err(|failure| failure.message.into_owned()).unwrap();
-            primary.known().address.clone().unwrap()
+            asked.map_err(|failure| failure.message().to_owned()).unwrap();
+            primary.address().unwrap()
         };
         let (address, alias) = (ask(0), ask(1));
         assert!(Arc::ptr_eq(&address, &alias), "it is the same server");

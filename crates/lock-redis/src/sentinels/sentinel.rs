@@ -7,7 +7,7 @@ use redis::{Connection, ConnectionInfo, ErrorKind as RedisKind, RedisError};
 
 use crate::address::Address;
 use crate::classify::classify;
-use crate::connect::{bound, connecting, plain};
+use crate::connect::{bound, connecting, for_one_question};
 use crate::failure::Failure;
 use crate::span::Span;
 
@@ -36,7 +36,7 @@ impl Named {
 pub(crate) fn ask(node: &ConnectionInfo, master: &str, span: Span) -> Result<Named, Failure> {
     let shown = shown(node);
     let failed = |error| refused(&shown, span, &error);
-    let mut sentinel = plain(node, span).map_err(failed)?;
+    let mut sentinel = for_one_question(node, span).map_err(failed)?;
     // In this order. While a sentinel carries out a fail-over, it has the new epoch before the new address, and must not
     // be understood to name the old primary in the new epoch.
     let about = redis::cmd("SENTINEL").arg("MASTER").arg(master).query::<HashMap<String, String>>(&mut sentinel);
@@ -61,17 +61,17 @@ fn shown(node: &ConnectionInfo) -> String {
 }
 
 fn refused(shown: &str, span: Span, error: &RedisError) -> Failure {
-    let denied = |what| Failure::new(ErrorKind::Denied, Effect::None, format!("{shown} refused {what}"));
     let code = error.code().unwrap_or_default();
     if error.kind() == RedisKind::AuthenticationFailed || ["NOAUTH", "WRONGPASS"].contains(&code) {
-        return denied("user and password").remedy("check sentinel_username and sentinel_password");
+        return Failure::new(ErrorKind::Denied, Effect::None, format!("{shown} refused user and password"))
+            .remedy("check sentinel_username and sentinel_password");
     }
     if code == "NOPERM" {
-        return denied("a command")
+        return Failure::new(ErrorKind::Denied, Effect::None, format!("{shown} refused a command"))
             .remedy("give the user of the sentinels +sentinel +subscribe +ping and &+switch-master");
     }
     if error.to_string().contains("unknown command") {
-        return Failure::config(format!("{shown} is no sentinel"))
+        return Failure::new(ErrorKind::Config, Effect::None, format!("{shown} is no sentinel"))
             .remedy("use redis:// for an ordinary server, or give the addresses of the sentinels");
     }
     classify(connecting(shown, span.within), error)
@@ -87,5 +87,6 @@ fn unknown_master(shown: &str, master: &str, sentinel: &mut Connection) -> Failu
     let mut names: Vec<_> = all.unwrap_or_default().iter().filter_map(|known| known.get("name").cloned()).collect();
     names.sort();
     let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    Failure::config(format!("{shown} knows no primary named \"{master}\"; it knows {known}"))
+    let message = format!("{shown} knows no primary named \"{master}\"; it knows {known}");
+    Failure::new(ErrorKind::Config, Effect::None, message)
 }

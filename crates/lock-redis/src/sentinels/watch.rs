@@ -6,30 +6,24 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use redis::Connection;
+use redis::{Connection, RedisResult};
 
 use super::primary::Primary;
-use crate::config::Servers;
-use crate::connect::{CONNECT_WITHIN, bound};
+use crate::connect::{CONNECT_WITHIN, bound, for_one_question};
 use crate::span::Span;
-use crate::subscription::{BREATH, keep_listening, subscribed};
 
-/// The longest pause while no subscription can be made, and while none is at a sentinel that names a primary.
-const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// How long the thread may outlive its client.
+const BREATH: Duration = Duration::from_secs(1);
+/// How long after the end of a subscription the next one is tried, at the next sentinel. It doubles up to the second value
+/// while none can be made, and while none is at a sentinel that names a primary.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 /// How often a sentinel is asked although it has announced nothing: a subscription can end unnoticed, and a sentinel can be
 /// cut off from the others. Chosen: a short connection in five seconds costs a sentinel nothing.
 const ASK_EVERY: Duration = Duration::from_secs(5);
 
-/// The primary of these sentinels, which is watched from now on.
-pub(crate) fn watched(servers: Servers) -> Arc<Primary> {
-    let primary = Arc::new(Primary::new(servers));
-    start(&primary);
-    primary
-}
-
 /// Watches the primary until the last connection to it is gone. Without the thread, a new primary is found when the old one
 /// fails.
-fn start(primary: &Arc<Primary>) {
+pub(crate) fn start(primary: &Arc<Primary>) {
     let primary = Arc::downgrade(primary);
     let thread = thread::Builder::new().name("leasehold-watch".into());
     _ = thread.spawn(move || watch(&primary));
@@ -37,43 +31,58 @@ fn start(primary: &Arc<Primary>) {
 
 /// Subscribes at one sentinel after another.
 fn watch(whom: &Weak<Primary>) {
-    let mut turns = 0..;
-    let open = |primary: &Primary| {
-        let number = primary.in_turn().nth(turns.next()? % primary.servers.guides.len())?;
-        let span = Span::from_now(CONNECT_WITHIN);
-        let connection = subscribed(primary.servers.guides.get(number)?, "+switch-master", span).ok()?;
-        bound(&connection, BREATH).ok()?;
-        Some((connection, number))
-    };
-    keep_listening(whom, PAUSE_MAX, open, |(connection, number)| listen(connection, number, whom));
+    let mut pause = PAUSES.0;
+    for turn in 0.. {
+        let Some(primary) = whom.upgrade() else { return };
+        let count = primary.sentinels().len();
+        let Some(node) = primary.in_turn().nth(turn % count).map(|(_, node)| node) else { return };
+        let opened = subscribe(&primary, node);
+        drop(primary);
+        let was_of_use = opened.is_ok_and(|connection| listen(connection, node, whom));
+        pause = if was_of_use { PAUSES.0 } else { PAUSES.1.min(pause * 2) };
+        thread::sleep(pause);
+    }
+}
+
+fn subscribe(primary: &Primary, node: usize) -> RedisResult<Connection> {
+    let Some(sentinel) = primary.sentinels().get(node) else { return Err(std::io::Error::other("none").into()) };
+    let mut connection = for_one_question(sentinel, Span::from_now(CONNECT_WITHIN))?;
+    redis::cmd("SUBSCRIBE").arg("+switch-master").exec(&mut connection)?;
+    bound(&connection, BREATH)?;
+    Ok(connection)
 }
 
 /// Waits for announcements. Ends with the connection, with the client, and once the sentinel names no primary. Whether it ever did.
 fn listen(mut connection: Connection, node: usize, whom: &Weak<Primary>) -> bool {
     let mut messages = connection.as_pubsub();
     // What was announced before the subscription was missed.
-    let (mut ask_at, mut turns) = (Instant::now(), 0..);
-    loop {
-        let message = (Instant::now() < ask_at).then(|| messages.get_message());
-        let Some(primary) = whom.upgrade() else { return true };
-        let ask = |number| primary.ask(number, Span::from_now(CONNECT_WITHIN));
-        match message {
+    let mut ask_at = Instant::now();
+    for turn in 0.. {
+        if Instant::now() >= ask_at {
+            let Some(primary) = whom.upgrade() else { break };
             // The others in turn, too: this one may be cut off from them.
-            None => {
-                let turn = turns.next().unwrap_or_default();
-                let number = (node + turn) % primary.servers.guides.len();
-                if ask(number).is_err() && number == node {
-                    return turn > 0;
-                }
-                ask_at = Instant::now() + ASK_EVERY;
+            let asked = (node + turn) % primary.sentinels().len();
+            let answered = primary.ask(asked, Span::from_now(CONNECT_WITHIN));
+            if asked == node && answered.is_err() {
+                return turn > 0;
             }
-            // The name of the primary comes first.
-            Some(Ok(message)) if is_about(message.get_payload_bytes(), &primary.servers.master) => _ = ask(node),
-            Some(Ok(_)) => {}
-            Some(Err(error)) if error.is_timeout() => {}
-            Some(Err(_)) => return true,
+            ask_at = Instant::now() + ASK_EVERY;
+        }
+        while Instant::now() < ask_at {
+            let message = messages.get_message();
+            let Some(primary) = whom.upgrade() else { return true };
+            match message {
+                // The name of the primary comes first.
+                Ok(message) if is_about(message.get_payload_bytes(), primary.name()) => {
+                    _ = primary.ask(node, Span::from_now(CONNECT_WITHIN));
+                }
+                Ok(_) => {}
+                Err(error) if error.is_timeout() => {}
+                Err(_) => return true,
+            }
         }
     }
+    true
 }
 
 fn is_about(message: &[u8], master: &str) -> bool {

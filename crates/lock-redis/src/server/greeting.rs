@@ -6,6 +6,7 @@ use std::sync::Arc;
 use lock_core::{Effect, ErrorKind};
 use redis::{Cmd, Pipeline, Value};
 
+use super::learned::Learned;
 use super::server_info::ServerInfo;
 use super::verification;
 use crate::RedisConfig;
@@ -15,6 +16,7 @@ use crate::connect::{CONNECT_WITHIN, connecting};
 use crate::deployment::Deployment;
 use crate::failure::Failure;
 use crate::keys::{Key, Scope};
+use crate::replicas::Copies;
 use crate::script::{self, Counting, Script};
 use crate::target::Target;
 use crate::wire::{load, read};
@@ -26,7 +28,7 @@ fn scripts(deployment: Deployment, counting: Counting) -> Vec<&'static Script> {
         Deployment::Sentinels | Deployment::Cluster => script::own(Counting::Clock).to_vec(),
         Deployment::Quorum => script::node::ALL.to_vec(),
     };
-    scripts.into_iter().flat_map(|script| [Some(script), script.many.map(|many| &many.script)]).flatten().collect()
+    scripts.into_iter().flat_map(|script| [Some(script), script.many().map(|many| &many.script)]).flatten().collect()
 }
 
 /// What is asked of the server, one section at a time: Redis 6.2 knows no other way.
@@ -42,7 +44,7 @@ impl ServerInfo {
         let alone = !may_be_replaced && replicas == Some(0) && !replid.is_empty();
         let counting = if alone { Counting::Stored } else { Counting::Clock };
         let (evicts, replicas) = (evicts(info), replicas.unwrap_or_default());
-        let learned = Some(Arc::default());
+        let learned = Some(Arc::new(Learned::default()));
         let failover = target.failover;
         Ok(Self { run_id, replid, evicts, is_node: false, replicas, counting, failover, learned })
     }
@@ -120,7 +122,7 @@ pub(crate) fn meet(target: &Target, greeted: Vec<Value>) -> Result<Met, Failure>
     let verification = match deployment {
         Deployment::OneServer | Deployment::Sentinels => {
             let (verified, longest) = (read(answer()?)?, read::<Option<u64>>(answer()?)?);
-            server_info.found(longest.unwrap_or_default());
+            server_info.learned.iter().for_each(|learned| learned.raise(longest.unwrap_or_default()));
             // It is needed only for a warning, so a client that may not ask goes without.
             server_info.is_node = answer().and_then(read).is_ok_and(|is_node: bool| is_node);
             verification::of_server(&server_info, promoted(&info), verified, longest)
@@ -140,11 +142,10 @@ fn promoted(info: &str) -> &'static str {
 
 /// Refuses servers that keep no locks of their own: their data belongs to another server, or their keys are elsewhere.
 fn check(deployment: Deployment, server: &str, info: &str) -> Result<(), Failure> {
-    let refused = |kind, what, remedy| Err(Failure::new(kind, Effect::None, format!("{server} {what}")).remedy(remedy));
     // The second one is what Valkey says.
     if ["redis_mode:", "server_mode:"].iter().any(|name| field(info, name) == Some("sentinel")) {
-        let remedy = "use redis+sentinel://HOST:PORT/NAME, with the name of the primary";
-        return refused(ErrorKind::Config, "is a sentinel", remedy);
+        let failure = Failure::new(ErrorKind::Config, Effect::None, format!("{server} is a sentinel"));
+        return Err(failure.remedy("use redis+sentinel://HOST:PORT/NAME, with the name of the primary"));
     }
     if field(info, "role:") == Some("slave") {
         let (kind, remedy) = match deployment {
@@ -154,17 +155,20 @@ fn check(deployment: Deployment, server: &str, info: &str) -> Result<(), Failure
             Deployment::Cluster => (ErrorKind::Unavailable, "wait until the cluster has another primary"),
             Deployment::Quorum => (ErrorKind::Config, "list a primary; the nodes of a quorum are independent"),
         };
-        return refused(kind, "is a replica", remedy).map_err(Failure::dropping);
+        return Err(Failure::new(kind, Effect::None, format!("{server} is a replica")).remedy(remedy).dropping());
     }
-    let what = "belongs to a cluster";
-    match (deployment, field(info, "cluster_enabled:") == Some("1")) {
-        (Deployment::Cluster, false) => refused(ErrorKind::Config, "belongs to no cluster", "use redis://HOST:PORT"),
-        (Deployment::Cluster, true) | (_, false) => Ok(()),
-        (Deployment::Quorum, true) => {
-            refused(ErrorKind::Config, what, "use standalone servers as the nodes of a quorum")
+    let in_cluster = field(info, "cluster_enabled:") == Some("1");
+    let (kind, remedy) = match deployment {
+        Deployment::Cluster if in_cluster => return Ok(()),
+        Deployment::Cluster => {
+            let failure = Failure::new(ErrorKind::Config, Effect::None, format!("{server} belongs to no cluster"));
+            return Err(failure.remedy("use redis://HOST:PORT"));
         }
-        (Deployment::OneServer | Deployment::Sentinels, true) => refused(ErrorKind::Unsupported, what, CLUSTER),
-    }
+        _ if !in_cluster => return Ok(()),
+        Deployment::OneServer | Deployment::Sentinels => (ErrorKind::Unsupported, CLUSTER),
+        Deployment::Quorum => (ErrorKind::Config, "use standalone servers as the nodes of a quorum"),
+    };
+    Err(Failure::new(kind, Effect::None, format!("{server} belongs to a cluster")).remedy(remedy))
 }
 
 /// Warnings for operators about a server that was greeted.
@@ -183,8 +187,7 @@ pub(crate) fn warnings(config: &RedisConfig, server_info: &ServerInfo) -> Vec<St
              use the redlock:// URL"
         )
     });
-    let wanted =
-        config.copies().map(|copies| copies.replicas).filter(|wanted| server_info.replicas < u32::from(*wanted));
+    let wanted = config.copies().map(Copies::replicas).filter(|wanted| server_info.replicas < u32::from(*wanted));
     let unacknowledged = wanted.map(|wanted| {
         let connected = server_info.replicas;
         format!(

@@ -25,8 +25,7 @@ pub(crate) fn of_server(
         return None;
     }
     let mut verify = redis::cmd("EVAL");
-    let [keys @ .., _] = Key::verified(Scope::Database);
-    verify.arg(script::VERIFY.text).arg(keys.len()).arg(&keys);
+    verify.arg(script::VERIFY.text()).arg(4).arg(&Key::verified(Scope::Database));
     verify.arg(incarnation).arg(verified.unwrap_or_default()).arg(promoted).arg(longest).arg(to_millis(GRACE));
     Some(verify)
 }
@@ -35,8 +34,8 @@ pub(crate) fn of_server(
 /// if it fails, the request was not sent.
 pub(crate) fn of_slot(server_info: &ServerInfo, slot: HashSlot) -> Call {
     let mut verify = redis::cmd("EVAL");
-    let keys = Key::verified(Scope::HashSlot(slot));
-    verify.arg(script::VERIFY_SLOT.text).arg(keys.len()).arg(&keys);
+    let keys = Key::verified_in(slot);
+    verify.arg(script::VERIFY_SLOT.text()).arg(keys.len()).arg(&keys);
     told(Call::plain(verify), server_info)
 }
 
@@ -60,7 +59,7 @@ impl Question for VerifySlot {
     const RETRY: Retry = Retry::Once;
 
     fn call(&self, Line { server_info, .. }: Line<'_>) -> Result<Call, Failure> {
-        Ok(told(Call::script(&script::VERIFY_SLOT, &Key::verified(Scope::HashSlot(self.0))), server_info))
+        Ok(told(Call::script(&script::VERIFY_SLOT, &Key::verified_in(self.0)), server_info))
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ use crate::deployment::Deployment;
 use crate::directory::Directory;
 use crate::failure::Failure;
 use crate::hash_slot::HashSlot;
-use crate::routing::{Patience, Routing, Step, unserved};
+use crate::routing::{Patience, Routing, unserved};
 use crate::span::Span;
 use crate::target::Target;
 use crate::wire::Wire;
@@ -28,7 +28,7 @@ pub(crate) struct Many<O: Own> {
     pub(crate) wire: Wire,
     /// Whether waiters are notified: over the connections to each server at which they wait.
     pub(super) waiting: Waiting,
-    pub(crate) config: RedisConfig,
+    config: RedisConfig,
     nodes: Mutex<HashMap<Arc<Address>, Node<O>>>,
 }
 
@@ -37,7 +37,12 @@ struct Node<O: Own> {
     address: Arc<Address>,
     server: Arc<Server<O>>,
     departures: u64,
+    /// What the server says is passed on for as long as this is here.
+    _relay: Arc<Relay>,
 }
+
+/// Passes on what one server says to those that hear the events of all servers.
+struct Relay(Arc<dyn Directory>);
 
 impl<O: Own> Many<O> {
     /// Nothing is connected yet.
@@ -54,6 +59,10 @@ impl<O: Own> Many<O> {
     /// The same over other connections, on which nobody is notified.
     pub(crate) fn unheard(&self) -> Arc<Self> {
         Self::new(Arc::clone(&self.directory), self.config.clone(), Waiting::Queue)
+    }
+
+    pub(crate) fn config(&self) -> &RedisConfig {
+        &self.config
     }
 
     pub(crate) fn deployment(&self) -> Deployment {
@@ -106,19 +115,13 @@ impl<O: Own> Many<O> {
     fn make(&self, address: Arc<Address>, departures: u64) -> Result<Node<O>, Failure> {
         let failed = |error| classify(connecting(&address.to_string(), CONNECT_WITHIN), &error);
         let client = Client::open(at(&self.config.servers.server, &address)).map_err(failed)?;
-        let named_by = Some((Arc::clone(&self.directory), Arc::clone(&address)));
-        let target = Target { named_by, ..Target::new(client, self.deployment(), self.config.failover) };
+        let target = Target::new(client, self.deployment(), self.config.failover);
+        let target = target.named_by(Arc::clone(&self.directory), Arc::clone(&address));
         let channel = if self.waiting == Waiting::QueueWithPush { Channel::new() } else { None };
-        let (directory, source) = (Arc::clone(&self.directory), Arc::clone(&address));
-        // Those that hear the events of all servers hear what this one says, unless another one has taken its place.
-        let relay = EventSink::new(move |event| {
-            if directory.knows(&source) {
-                directory.listeners().deliver(&event);
-            }
-        });
-        channel.iter().for_each(|channel| channel.listen(relay.clone()));
+        let relay = Arc::new(Relay(Arc::clone(&self.directory)));
+        channel.iter().for_each(|channel| channel.listen(EventSink::of(Arc::downgrade(&relay))));
         let server = Server::new(target, channel, &self.config.prefix, self.config.copies());
-        Ok(Node { address, server: Arc::new(server), departures })
+        Ok(Node { address, server: Arc::new(server), departures, _relay: relay })
     }
 
     /// All servers.
@@ -135,10 +138,8 @@ impl<O: Own> Many<O> {
     }
 
     /// The way of a request about a lock.
-    pub(crate) fn routing(&self, name: &LockName, span: Span) -> (Routing<'_>, Step) {
-        let mut routing = Routing::new(&self.directory, self.deployment(), self.wire.hash_slot(name), span);
-        let step = routing.step();
-        (routing, step)
+    pub(crate) fn routing(&self, name: &LockName, span: Span) -> Routing<'_> {
+        Routing::new(&self.directory, self.deployment(), self.wire.hash_slot(name), span)
     }
 
     /// The server that has a lock, if it is known.
@@ -166,6 +167,16 @@ impl<O: Own> Listener for Many<O> {
         Delivery::Taken
     }
 
+    fn release_unknown(&self, _lease: Lease) {}
+}
+
+impl Listener for Relay {
+    fn deliver(&self, event: StoreEvent) -> Delivery {
+        self.0.listeners().deliver(&event);
+        Delivery::Taken
+    }
+
+    /// The listeners do that themselves.
     fn release_unknown(&self, _lease: Lease) {}
 }
 

@@ -15,7 +15,7 @@ use crate::wire::Wire;
 /// The client of one server.
 pub(crate) struct Server<O: Own> {
     pub(crate) wire: Wire,
-    pub(crate) source: Arc<Source<O>>,
+    pub(crate) source: Source<O>,
 }
 
 /// A server, and the hash slots that it serves if it is one of a cluster.
@@ -25,13 +25,13 @@ impl<O: Own> Server<O> {
     /// Nothing is connected yet.
     pub(crate) fn new(target: Target, channel: Option<Arc<Channel>>, prefix: &Prefix, copies: Option<Copies>) -> Self {
         let wire = Wire::own(&target, channel.clone()).with_prefix(prefix).with_copies(copies);
-        Self { wire, source: Arc::new(Source::Own(Arc::new(O::new(target, channel)))) }
+        Self { wire, source: Source::new(target, channel) }
     }
 
     /// The server that the connections lead to that were passed in.
     #[cfg(any(feature = "async", feature = "r2d2"))]
     pub(crate) fn lent(lender: Arc<O::Lender>) -> Self {
-        Self { wire: Wire::handed_in(), source: Arc::new(Source::Lent(lender, None)) }
+        Self { wire: Wire::handed_in(), source: Source::Lent(lender, None) }
     }
 
     /// The one server of a configuration.
@@ -39,21 +39,14 @@ impl<O: Own> Server<O> {
         Self::new(target, Channel::new(), &config.prefix, config.copies())
     }
 
-    /// Whether its waiters are notified. Connections that listen at once know whether the server can push messages.
-    pub(crate) fn hears(&self) -> bool {
-        self.wire.channel.as_ref().is_some_and(|channel| O::LISTEN_LATE || channel.is_open())
-    }
-
     /// The same over connections of its own, or over what was passed in.
     pub(crate) fn another(&self) -> Self {
-        let another = |own: &Arc<O>| Arc::new(Source::Own(Arc::new(own.another())));
-        let source = self.source.own().map_or_else(|| Arc::clone(&self.source), another);
-        Self { wire: Wire { channel: None, ..self.wire.clone() }, source }
+        Self { wire: self.wire.without_inbox(), source: self.source.another() }
     }
 }
 
 impl<O: Own> Clone for Server<O> {
     fn clone(&self) -> Self {
-        Self { wire: self.wire.clone(), source: Arc::clone(&self.source) }
+        Self { wire: self.wire.clone(), source: self.source.clone() }
     }
 }

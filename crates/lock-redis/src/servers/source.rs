@@ -37,12 +37,21 @@ pub(crate) trait Own: Send + Sync + 'static {
 /// A client's own connections to a server, or the user's.
 pub(crate) enum Source<O: Own> {
     Own(Arc<O>),
-    #[cfg_attr(not(any(feature = "async", feature = "r2d2")), expect(dead_code, reason = "there are none"))]
     /// The user's connections, and perhaps some of its own, on one of which waiters are notified.
     Lent(Arc<O::Lender>, Option<Arc<O>>),
 }
 
 impl<O: Own> Source<O> {
+    /// Nothing is connected yet.
+    pub(super) fn new(target: Target, channel: Option<Arc<Channel>>) -> Self {
+        Self::Own(Arc::new(O::new(target, channel)))
+    }
+
+    /// Other connections of its own to the same server, or what was passed in.
+    pub(super) fn another(&self) -> Self {
+        self.own().map_or_else(|| self.clone(), |own| Self::Own(Arc::new(own.another())))
+    }
+
     pub(crate) fn own(&self) -> Option<&Arc<O>> {
         match self {
             Self::Own(own) => Some(own),
@@ -61,6 +70,15 @@ impl<O: Own> Source<O> {
     pub(crate) fn listen_in_time(&self) {
         if O::LISTEN_LATE || matches!(self, Self::Lent(..)) {
             self.own().into_iter().for_each(|own| own.listen_in_time());
+        }
+    }
+}
+
+impl<O: Own> Clone for Source<O> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Own(own) => Self::Own(Arc::clone(own)),
+            Self::Lent(lender, own) => Self::Lent(Arc::clone(lender), own.clone()),
         }
     }
 }

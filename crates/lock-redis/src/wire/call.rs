@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-#[cfg(feature = "async")]
-use redis::aio;
-use redis::{Arg, Cmd, ConnectionLike, Pipeline, RedisResult, RedisWrite, ToRedisArgs, Value};
+use redis::{Arg, Cmd, Pipeline, RedisResult, RedisWrite, ToRedisArgs, Value};
 
 use crate::hash_slot::HashSlot;
 use crate::keys::{Key, Keys, Scope};
@@ -23,7 +21,7 @@ const COMMAND_AND_SCRIPT: usize = 2;
 pub(crate) const SCRIPT_AND_COUNT: usize = 3;
 
 /// One command, and the script to load if the server does not know it.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Call {
     pub(crate) command: Cmd,
     pub(crate) script: Option<&'static Script>,
@@ -59,7 +57,7 @@ impl Call {
     fn script_over(script: &'static Script, count: usize) -> Self {
         let mut command = Cmd::with_capacity(ARGS_ROUGHLY, BYTES_ROUGHLY);
         command.arg("EVALSHA").arg(script.hash()).arg(count);
-        Self { script: Some(script), many: script.many, ..Self::plain(command) }
+        Self { script: Some(script), many: script.many(), ..Self::plain(command) }
     }
 
     /// A script that depends on the counter of this lock, with its first keys and these. In a cluster it goes alone, and its last key is
@@ -70,7 +68,7 @@ impl Call {
         lock: Keys<'_>,
         more: &[Key<'_>],
     ) -> Self {
-        let (script, scope) = (script.counting(server_info.counting), lock.scope);
+        let (script, scope) = (script.counting(server_info.counting), lock.scope());
         let keys = [Key::Counter(scope), server_info.failover.key(scope), Key::Lock(lock)];
         let call = |count| Self::script_over(script, keys.len() + more.len() + count).arg(&keys).arg(more);
         match scope {
@@ -87,8 +85,8 @@ impl Call {
     /// The same with the text of its script, which the server then cannot have forgotten.
     pub(crate) fn in_full(self) -> Self {
         let Some(script) = self.script else { return self };
-        let mut command = Cmd::with_capacity(ARGS_ROUGHLY, BYTES_ROUGHLY + script.text.len());
-        command.arg("EVAL").arg(script.text);
+        let mut command = Cmd::with_capacity(ARGS_ROUGHLY, BYTES_ROUGHLY + script.text().len());
+        command.arg("EVAL").arg(script.text());
         for part in self.command.args_iter().skip(COMMAND_AND_SCRIPT) {
             if let Arg::Simple(part) = part {
                 command.arg(part);
@@ -121,7 +119,7 @@ impl Call {
     }
 
     /// The command with what belongs right before it and after it on its connection.
-    fn pipeline(&self) -> Pipeline {
+    pub(crate) fn pipeline(&self) -> Pipeline {
         let mut pipeline = redis::pipe();
         if self.ownership == Ownership::Moving {
             pipeline.cmd("ASKING");
@@ -131,35 +129,8 @@ impl Call {
         pipeline
     }
 
-    /// Whether nothing has to come before it or after it.
-    fn is_plain(&self) -> bool {
-        self.wait.is_none() && self.ownership == Ownership::Owned
-    }
-
-    /// Asks in a write of its own.
-    #[cfg(feature = "async")]
-    pub(crate) async fn ask_async(
-        self,
-        connection: &mut (impl aio::ConnectionLike + Send + ?Sized),
-    ) -> RedisResult<Value> {
-        if self.is_plain() {
-            return connection.req_packed_command(&self.command).await?.extract_error();
-        }
-        let all = self.pipeline();
-        self.reply_of(connection.req_packed_commands(&all, 0, all.len()).await?)
-    }
-
-    /// Asks over a connection that is used for nothing else meanwhile.
-    pub(crate) fn ask(&self, connection: &mut impl ConnectionLike) -> RedisResult<Value> {
-        if self.is_plain() {
-            return self.command.query(connection);
-        }
-        let all = self.pipeline();
-        self.reply_of(connection.req_packed_commands(&all.get_packed_pipeline(), 0, all.len())?)
-    }
-
     /// The reply, from the replies to all of these.
-    fn reply_of(&self, mut replies: Vec<Value>) -> RedisResult<Value> {
+    pub(crate) fn reply_of(&self, mut replies: Vec<Value>) -> RedisResult<Value> {
         let waited = self.wait.and_then(|_| replies.pop()).map(Ok);
         self.reply(Ok(replies.pop().unwrap_or(Value::Nil)), waited.as_ref())?.extract_error()
     }

@@ -3,7 +3,6 @@ use std::time::Duration;
 use redis::ConnectionAddr;
 
 use super::*;
-use crate::OnFailover;
 use crate::RedisConfig;
 
 fn sentinels(config: &RedisConfig) -> &Servers {
@@ -108,7 +107,7 @@ fn urls_of_clusters_are_read_in_full() {
     assert_eq!((server.username(), server.password(), server.db()), (Some("app"), Some("se#same"), 0));
     assert_eq!((config.prefix(), config.op_timeout()), (Some("p"), Some(Duration::from_secs(1))));
     assert_eq!((config.on_failover(), config.max_ttl()), (OnFailover::Dwell, Some(Duration::from_secs(6))));
-    assert_eq!(config.copies().unwrap().replicas, 1);
+    assert_eq!(config.copies().unwrap().replicas(), 1);
     assert_eq!(config.shown_url(), "redis+cluster://***@h1:7000,[::1],H3/");
     assert!(!format!("{config:?}").contains("same"));
 }

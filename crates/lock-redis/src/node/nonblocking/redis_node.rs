@@ -72,7 +72,7 @@ impl AsyncQuorumNode for RedisNode {
 
     async fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError> {
         let told = match parts(ask) {
-            None => self.server.answer(ask, Span::of_caller(within)).await,
+            None => self.server.answer_untimed(ask, within).await,
             Some(parts) => large(self.in_parts(parts, Span::from_now(within))).await,
         };
         if let (Ask::Acquire { claim, .. }, Ok(Told::Held { .. })) = (ask, &told)
