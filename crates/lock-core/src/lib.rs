@@ -21,6 +21,7 @@ mod error;
 mod event;
 pub mod examine;
 mod hold;
+mod holder;
 mod immediate;
 pub mod inspect;
 mod invalid;
@@ -59,6 +60,7 @@ pub use capabilities::{
 pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{Delivery, EventSink, Listener, Listeners, StoreEvent};
 pub use hold::{Hold, LossReason, Lost};
+pub use holder::Holder;
 pub use immediate::Immediate;
 pub use invalid::Invalid;
 pub use keeper::{Admission, BATCH_MAX, Batch, ByOwner, Keeper, Lateness, Renewal, Via};
@@ -81,6 +83,6 @@ pub use ticket::Ticket;
 pub use time::{Moment, Ttl, human_duration, parse_duration, to_the_millisecond};
 pub use token::{FencingToken, TokenRange, Width};
 pub use verbs::{
-    Answer, Certainty, Claim, Evidence, Fairness, Fenced, Holder, Lease, Queueing, ReleaseRequest, Released, Renewed,
+    Answer, Certainty, Claim, Evidence, Fairness, Fenced, Lease, Queueing, ReleaseRequest, Released, Renewed,
 };
 pub use write_token::WriteToken;
