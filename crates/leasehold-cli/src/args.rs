@@ -127,8 +127,8 @@ pub(crate) enum Command {
     /// The exit code is 0 if the lease was ended, and 1 if nothing was changed: the lock is not held, or not with this token, or you
     /// answered no. Otherwise it is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.
     #[command(
-        override_usage = "leasehold break [OPTIONS] --token <N> <NAME>",
-        after_help = "Examples:\n  leasehold show deploy                                   prints the token\n  leasehold break deploy --token 1795295642004295         asks, then ends it\n  leasehold break deploy --token 1795295642004295 --yes   for scripts"
+        override_usage = "leasehold break [OPTIONS] <NAME>",
+        after_help = "Examples:\n  leasehold break deploy                                  shows the holder, and asks\n  leasehold show deploy                                   prints the token\n  leasehold break deploy --token 1795295642004295         asks, then ends it\n  leasehold break deploy --token 1795295642004295 --yes   for scripts"
     )]
     Break(BreakArgs),
     /// Change the number of slots of a semaphore.

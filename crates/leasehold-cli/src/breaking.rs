@@ -4,6 +4,7 @@ use std::io::{BufRead, IsTerminal, Write, stderr, stdin, stdout};
 
 use leasehold::backend::EntriesEnd;
 use leasehold::inspect::{Entry, Held, Note, Revoked};
+use leasehold::kit::Slot;
 use leasehold::{FencingToken, Holder, LockName};
 use serde_json::json;
 
@@ -80,7 +81,10 @@ struct Target<'a> {
     held: Option<&'a Held>,
     /// The first waiter, if it says who it is.
     next: Option<&'a Note>,
-    waiters: u32,
+    /// `None` if the store does not list them, like a quorum.
+    waiters: Option<u32>,
+    /// The slot that it marks as run.
+    marks: Option<Slot>,
 }
 
 impl<'a> Target<'a> {
@@ -91,7 +95,8 @@ impl<'a> Target<'a> {
         (held.is_some() || !entry.lists_all_leases()).then_some(Self {
             held,
             next: entry.queue.first().and_then(|first| first.note.as_ref()),
-            waiters: entry.waiters,
+            waiters: entry.votes.is_none().then_some(entry.waiters),
+            marks: Slot::marked_by(entry),
         })
     }
 
@@ -114,6 +119,11 @@ impl<'a> Target<'a> {
     }
 
     fn question(&self, name: &LockName, token: FencingToken) -> String {
+        if let Some(slot) = self.marks {
+            return format!(
+                "{name} marks the slot {slot} as run: without it, the slot can run again.\nBreak it? [y/N] "
+            );
+        }
         let remaining = self.held.and_then(|held| held.remaining);
         let left =
             remaining.map_or_else(String::new, |left| format!(", for {} unless renewed", whole_seconds_up(left)));
@@ -123,11 +133,12 @@ impl<'a> Target<'a> {
             |held| format!("; it got the lock {} ago", age(held)),
         );
         let next = match (self.waiters, self.next) {
-            (0, _) => "it has no waiters".to_owned(),
-            (1, None) => "1 other waits for it and gets it".to_owned(),
-            (1, Some(next)) => format!("{next} waits for it and gets it"),
-            (more, None) => format!("{more} others wait for it, and the first one gets it"),
-            (more, Some(next)) => format!("{more} others wait for it, and {next} gets it"),
+            (None, _) => "the store does not list its waiters".to_owned(),
+            (Some(0), _) => "it has no waiters".to_owned(),
+            (Some(1), None) => "1 other waits for it and gets it".to_owned(),
+            (Some(1), Some(next)) => format!("{next} waits for it and gets it"),
+            (Some(more), None) => format!("{more} others wait for it, and the first one gets it"),
+            (Some(more), Some(next)) => format!("{more} others wait for it, and {next} gets it"),
         };
         let holder = self.holder();
         format!(
@@ -199,6 +210,14 @@ mod tests {
             (TokenRange::new(token(low), token(high)).unwrap(), Note::from_wire("5@no-such-host nightly"));
         let holder = Holder::Leasehold { tokens, note };
         Entry::exclusive("a".parse().unwrap(), holder, Some(Duration::from_millis(26_500)), 2)
+    }
+
+    #[test]
+    fn the_question_says_that_a_slot_can_run_again() {
+        let (name, holder) = ("nightly@2026-11-29T03:00:00Z".parse().unwrap(), entry(7, 9).holder);
+        let mark = Entry::exclusive(name, holder, Some(Duration::from_secs(7 * 86_400)), 0);
+        let question = Target::find(Some(&mark), token(8)).unwrap().question(&mark.name, token(8));
+        assert!(question.contains("marks the slot 2026-11-29T03:00:00Z as run"), "{question}");
     }
 
     #[test]

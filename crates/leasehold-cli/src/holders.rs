@@ -36,7 +36,7 @@ pub(crate) fn own_place(entry: &Entry) -> String {
         Some(0) => ", next in line".to_owned(),
         Some(before) => format!(", place {} in line", before + 1),
         None if entry.lists_all_waiters() => String::new(),
-        None => format!(", behind more than {} in line", entry.queue.len()),
+        None => format!(", behind at least {} in line", entry.queue.len()),
     }
 }
 
@@ -66,6 +66,6 @@ mod tests {
         assert_eq!(place(2, &[&own, &other]), ", next in line");
         assert_eq!(place(3, &[&other, &other, &own]), ", place 3 in line");
         assert_eq!((place(0, &[]), place(1, &[&other])), (String::new(), String::new()), "it is not in the queue");
-        assert_eq!(place(9, &[&other, &other]), ", behind more than 2 in line");
+        assert_eq!(place(9, &[&other, &other]), ", behind at least 2 in line");
     }
 }

@@ -66,7 +66,7 @@ impl Scene for Crew {
     }
 
     fn opening(&self, store: &str) -> String {
-        let Crew { workers, deposits } = *self;
+        let Self { workers, deposits } = *self;
         let text = format!(
             "{workers} workers pay into one account at the same time, {} of 1 each: each worker reads the balance, works for \
              a moment, and writes the balance plus 1. The final balance should be {}. The store is {store}.",

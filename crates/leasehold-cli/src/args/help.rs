@@ -91,8 +91,8 @@ A command that ends by itself is not restarted here. Use a service manager that 
 pub(super) const ELECT_EXIT_CODES: &str = "\
 Exit codes:
   the command's own code when it ends by itself, or 128+n as with leasehold run
-  76   the lease was lost while the command was ending, or its end was not
-       seen in time
+  76   the lease was lost after the command had ended or had been asked to
+       end, or its end was not seen in time
   69   the store is unreachable at the start; later, leasehold waits for it
   77   the store refuses this client, or is read-only
   78   the configuration or the URL is invalid, or the name is in use as

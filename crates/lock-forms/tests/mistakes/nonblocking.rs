@@ -15,7 +15,7 @@ async fn moved(number: u32) -> Option<u32> {
 
 #[both]
 async fn run(work: Option<u32>) -> Option<u32> {
-    let allowed = async |more: u32| more;
+    let _allowed = async |more: u32| more;
     work
 }
 
