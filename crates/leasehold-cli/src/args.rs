@@ -128,7 +128,7 @@ pub(crate) enum Command {
     /// answered no. Otherwise it is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.
     #[command(
         override_usage = "leasehold break [OPTIONS] <NAME>",
-        after_help = "Examples:\n  leasehold break deploy                                  shows the holder, and asks\n  leasehold show deploy                                   prints the token\n  leasehold break deploy --token 1795295642004295         asks, then ends it\n  leasehold break deploy --token 1795295642004295 --yes   for scripts"
+        after_help = "Examples:\n  leasehold break deploy                                  shows it and asks\n  leasehold show deploy                                   prints the token\n  leasehold break deploy --token 1795295642004295         asks, then ends it\n  leasehold break deploy --token 1795295642004295 --yes   for scripts"
     )]
     Break(BreakArgs),
     /// Change the number of slots of a semaphore.
