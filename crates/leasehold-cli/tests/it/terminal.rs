@@ -172,7 +172,8 @@ fn a_stopped_job_goes_on_in_the_background_and_comes_to_the_foreground() {
     // A background process that reads from the terminal is stopped.
     session.types("echo > on\n");
     session.shows("was stopped");
-    session.types("fg\n");
+    // It says so just before it stops.
+    session.types("until jobs -s | grep -q leasehold; do sleep 0.1; done; fg\n");
     session.shows("fg\r\n");
     session.types("some text\n");
     session.shows("got some text");
