@@ -2,7 +2,7 @@
 
 use crate::figures::{Figure, Figures, median};
 
-/// What the rounds say of a ratio.
+/// A ratio: its median and its range over the rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ratio {
     pub(crate) median: f64,
@@ -28,12 +28,12 @@ impl Ratio {
         (self.lowest < self.highest).then_some((self.lowest, self.highest))
     }
 
-    /// Whether every round shows that more is taken than by the other subject. One round shows nothing.
+    /// Whether the ratio is above 1 in every round, of two at least.
     pub(crate) fn is_above_one(self) -> bool {
         self.rounds > 1 && self.lowest > 1.0
     }
 
-    /// Whether every round shows that less is reached than by the other subject. One round shows nothing.
+    /// Whether the ratio is below 1 in every round, of two at least.
     pub(crate) fn is_below_one(self) -> bool {
         self.rounds > 1 && self.highest < 1.0
     }

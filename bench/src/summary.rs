@@ -12,9 +12,9 @@ use crate::results::Results;
 use crate::table::{markdown_table, ratio, right, shown};
 use crate::targets::{Bound, Verdict};
 
-/// What a row for contributors shows, each with its ratio.
+/// The figures in a row for contributors, each with its ratio.
 const SHOWN: [Figure; 4] = [Figure::ServerTime, Figure::ClientTime, Figure::P50, Figure::Rate];
-/// What a row for users shows.
+/// The figures in a row for users.
 const SHOWN_TO_USERS: [Figure; 3] = [Figure::P50, Figure::ClientTime, Figure::Rate];
 /// The scenarios that users see: the usual runtime, and one of each store.
 const FOR_USERS: [&str; 11] = [

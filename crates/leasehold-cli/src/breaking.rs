@@ -53,8 +53,8 @@ pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Whether the store may know a lease that it does not show. If an earlier try reached too few nodes of a quorum, these remember whose lease it
-/// was, and only the store can say that nothing is left to do.
+/// Whether a lease that the store does not show may still have to be ended. After a `break` that reached too few nodes of a quorum, those nodes
+/// still know the lease.
 fn may_remain(entry: Option<&Entry>) -> bool {
     entry.is_none_or(|entry| entry.votes.is_some())
 }

@@ -40,7 +40,7 @@ pub(crate) fn own_place(entry: &Entry) -> String {
     }
 }
 
-/// Whether this token is one of a lease's.
+/// Whether the lease has this token.
 pub(crate) fn spans(held: &Held, token: FencingToken) -> bool {
     held.holder.tokens().is_some_and(|tokens| tokens.contains(token))
 }

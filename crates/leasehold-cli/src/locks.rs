@@ -185,7 +185,7 @@ impl Locks {
         Ok(list_all(self.inspect()?, Query::matching(pattern), LOOK_WITHIN)?)
     }
 
-    /// What has happened between the last listing of a watch and this one.
+    /// The changes from the last listing of a watch to this one.
     pub(crate) fn changes(&self, watch: &mut Watch, listing: Listing) -> Result<Vec<Change>, Failure> {
         Ok(next_changes(self.inspect()?, watch, listing, LOOK_WITHIN))
     }

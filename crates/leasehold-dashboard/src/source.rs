@@ -48,8 +48,8 @@ impl Source {
         Ok(next_changes(self.store()?, watch, listing, WITHIN).await)
     }
 
-    /// Whether the nodes of a quorum vote; `None` for another store. The quorum then also knows which of them count when its locks are
-    /// listed. Nothing is written to them.
+    /// Whether the nodes of a quorum vote; `None` for another store. This also refreshes which nodes count when the locks of the
+    /// quorum are listed. Nothing is written to them.
     #[cfg(feature = "redlock")]
     pub(crate) async fn nodes(&self) -> Option<Result<Report, BackendError>> {
         Some(self.quorum.as_ref()?.pass(Purpose::Look, WITHIN).await)

@@ -20,7 +20,7 @@ const ALREADY: &str = "already when the watch began";
 pub(super) struct Event<'a> {
     /// When it was seen.
     pub(super) time: SystemTime,
-    /// Whether the lock was held already when the watch began.
+    /// Whether the lock was already held when the watch began.
     pub(super) already: bool,
     pub(super) change: &'a Change,
 }

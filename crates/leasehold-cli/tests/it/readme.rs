@@ -11,7 +11,7 @@ use test_support::pages::blocks_in;
 use crate::support::leasehold::{Leasehold, Running, text};
 use crate::support::path_with_leasehold;
 
-/// What a reader sees: every number is `0`, and columns are one blank apart.
+/// The output without what differs between runs: every number is `0`, and columns are one blank apart.
 fn as_seen(output: &str) -> String {
     let output = Regex::new(r"pid \d+ on \S+").unwrap().replace_all(output, "pid 0 on here");
     let output = Regex::new(r"\d+").unwrap().replace_all(&output, "0");

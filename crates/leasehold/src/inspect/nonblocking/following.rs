@@ -15,7 +15,7 @@ use super::both;
 /// Lists the held locks that match a query: all pages from its cursor on. Each page may take as long as `within`.
 ///
 /// # Errors
-/// Those of the store.
+/// The error of the store for the first page that fails.
 ///
 /// # Cancel safety
 /// Changes nothing.
@@ -33,7 +33,7 @@ pub async fn list_all(store: &dyn AsyncBackend, mut query: Query, within: Durati
     }
 }
 
-/// Says what has happened between the last listing of a watch and this one, which becomes the last.
+/// Returns the changes from the last listing of a watch to this one, which takes its place.
 ///
 /// It asks the store who revoked each lease that has ended, and each answer may take as long as `within`. After an error it asks no more, and
 /// the remaining leases [ended](super::super::watch::Happened::Ended). A lock that marks the [`Slot`] of a job is kept for a set time, so its end counts
@@ -55,9 +55,11 @@ pub async fn next_changes(
     // Thousands of leases may have ended.
     let mut answers = true;
     for change in &mut changes {
-        let Some(token) = change.ended() else { continue };
-        let revoked_by =
-            if answers { store.revoked_by(&change.name, token, within).await.map_err(drop) } else { Err(()) };
+        let revoked_by = match change.ended() {
+            _ if !answers => Err(()),
+            Some(token) => store.revoked_by(&change.name, token, within).await.map_err(drop),
+            None => Ok(None),
+        };
         answers = revoked_by.is_ok();
         change.settle(revoked_by);
     }
