@@ -22,7 +22,7 @@ pub(crate) const BRIEF: Duration = Duration::from_millis(1500);
 /// A ttl that cases wait for, and that other requests must come within.
 pub(crate) const AMPLE: Duration = Duration::from_millis(4500);
 /// How long a request may take if that does not matter.
-const WITHIN: Duration = Duration::from_secs(3);
+const WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) fn lock_name(name: &str) -> LockName {
     name.parse().unwrap()

@@ -1,6 +1,7 @@
 //! How long a waiter may be without a turn: in time while nothing is broken, and in turns of others.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::history::{Event, What};
@@ -14,24 +15,34 @@ pub struct Calm {
     pub from: u64,
     /// When the workers were told to end.
     pub until: u64,
-    /// How long a waiter may be without a turn.
+    /// How long a waiter may be without a turn ...
     pub patience: Duration,
+    /// ... if all seats together had this many times as many turns as there are seats: on a slow machine, turns take longer.
+    pub rounds: usize,
 }
 
 /// Which of the seats were without a turn for too long while nothing was broken.
 pub fn starved(turns: &[Turn], seats: &[String], calm: Calm) -> Vec<Problem> {
     let patience = u64::try_from(calm.patience.as_nanos()).unwrap();
+    let is_starved = |gap: &Range<u64>| {
+        let others = turns.iter().filter(|turn| gap.contains(&turn.from)).count();
+        gap.end - gap.start > patience && others >= calm.rounds * seats.len()
+    };
     let waited = seats.iter().map(|seat| (seat, longest_without(turns, seat, calm)));
-    waited.filter(|(_, nanos)| *nanos > patience).map(|(seat, nanos)| Problem::Starved(seat.clone(), nanos)).collect()
+    let starved = waited.filter(|(_, gap)| is_starved(gap));
+    starved.map(|(seat, gap)| Problem::Starved(seat.clone(), gap.end - gap.start)).collect()
 }
 
-fn longest_without(turns: &[Turn], seat: &str, calm: Calm) -> u64 {
+fn longest_without(turns: &[Turn], seat: &str, calm: Calm) -> Range<u64> {
     let mut own: Vec<(u64, u64)> =
         turns.iter().filter(|turn| turn.who == seat).map(|turn| (turn.from, turn.until)).collect();
     own.sort_unstable();
-    let (mut since, mut longest) = (calm.from, 0);
+    let (mut since, mut longest) = (calm.from, calm.from..calm.from);
     for (from, until) in own.into_iter().chain([(calm.until, calm.until)]) {
-        longest = longest.max(from.min(calm.until).saturating_sub(since));
+        let gap = since..from.min(calm.until).max(since);
+        if gap.end - gap.start > longest.end - longest.start {
+            longest = gap;
+        }
         since = since.max(until);
     }
     longest
@@ -80,7 +91,7 @@ mod tests {
 
     #[test]
     fn starved_seats_are_found() {
-        let calm = Calm { from: 100, until: 200, patience: Duration::from_nanos(40) };
+        let calm = Calm { from: 100, until: 200, patience: Duration::from_nanos(40), rounds: 0 };
         let turn = |from, until| turn("w1", from, until);
         let without = |turns: &[Turn]| starved(turns, &["w1".into()], calm);
         let starved = |nanos| [Problem::Starved("w1".into(), nanos)];
@@ -90,6 +101,16 @@ mod tests {
         assert_eq!(without(&[turn(120, 130), turn(180, 190)]), starved(50));
         assert_eq!(without(&[turn(110, 130), turn(140, 150)]), starved(50));
         assert_eq!(without(&[turn(130, 160), turn(250, 260)]), []);
+    }
+
+    /// Where nobody has turns, the machine is slow.
+    #[test]
+    fn a_seat_is_starved_by_the_turns_of_others() {
+        let calm = Calm { from: 100, until: 200, patience: Duration::from_nanos(40), rounds: 2 };
+        let seats = ["w1".to_owned(), "w2".to_owned()];
+        let turns: Vec<_> = (0..4).map(|number| turn("w2", 110 + 20 * number, 111 + 20 * number)).collect();
+        assert_eq!(starved(&turns, &seats, calm), [Problem::Starved("w1".into(), 100)]);
+        assert_eq!(starved(&turns[..3], &seats, calm), []);
     }
 
     #[test]

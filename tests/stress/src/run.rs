@@ -20,8 +20,11 @@ use crate::turn::turns;
 
 /// How long nothing is broken before the end, at least ...
 const CALM: Duration = Duration::from_secs(2);
-/// ... and how long a waiter may then be without a turn.
+/// ... and how long a waiter may then be without a turn, if all had this many turns on average meanwhile.
 const PATIENCE: Duration = Duration::from_secs(15);
+const ROUNDS: usize = 12;
+/// How long everything may take that happens now and then.
+const LATEST: Duration = Duration::from_secs(120);
 /// How many problems of each kind are shown.
 const SHOWN: usize = 5;
 
@@ -86,15 +89,15 @@ pub fn await_that(what: &str, is_so: impl FnMut() -> bool) {
 /// storm is over.
 ///
 /// # Panics
-/// If that takes longer than half a minute.
+/// If that takes longer than two minutes.
 pub fn await_deeds(crew: &Crew) {
-    let all_done = await_within(2 * PATIENCE, || undone(crew).is_empty());
+    let all_done = await_within(LATEST, || undone(crew).is_empty());
     assert!(all_done, "in vain: {:?}; there was {:?}", undone(crew), tally(crew));
 }
 
-/// Waits at most as long as the patience: the checker reports who had no turn.
+/// Waits, but not for long: the checker reports who had no turn.
 fn await_true(is_so: impl FnMut() -> bool) {
-    await_within(PATIENCE + CALM, is_so);
+    await_within(LATEST / 2, is_so);
 }
 
 /// Whether it is so within this time.
@@ -120,7 +123,7 @@ pub fn calm_down(crew: &mut Crew, losses: &[Loss]) -> Vec<Problem> {
     let from = now();
     thread::sleep(CALM);
     await_turns(crew, from);
-    let calm = Calm { from, until: now(), patience: PATIENCE };
+    let calm = Calm { from, until: now(), patience: PATIENCE, rounds: ROUNDS };
     println!("calm: {:.1?}", Duration::from_nanos(calm.until - calm.from));
     let seats = crew.seats();
     let mut problems = crew.end();

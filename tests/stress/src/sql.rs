@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use test_support::{MysqlOptions, MysqlServer, PostgresServer, Proxy};
+use test_support::{MysqlOptions, MysqlServer, PostgresOptions, PostgresServer, Proxy};
 
 use crate::cast::{Cast, Mistake};
 use crate::crew::{Crew, Post};
@@ -14,11 +14,9 @@ use crate::run::{await_deeds, await_that, await_workers, calm_down, find_an_over
 /// How long faults are injected, unless the environment says otherwise.
 const STORM: Duration = Duration::from_secs(8);
 
-/// What the processes of the storm use: locks of all kinds, or only those that are held alone.
-const CREW: [Cast; 12] = {
-    let (kinds, locks) = (Cast::Kinds, Cast::Locks);
-    [kinds, kinds, locks, locks, kinds, kinds, locks, locks, kinds, kinds, locks, locks]
-};
+/// What the processes of the storm use: locks of all kinds, or only those that are held alone. Chosen: twice as many processes on two cores that
+/// others use too wait for longer than the checks allow.
+const CREW: [Cast; 6] = [Cast::Kinds, Cast::Kinds, Cast::Locks, Cast::Locks, Cast::Kinds, Cast::Kinds];
 
 /// A server of a database with our tables.
 pub trait SqlServer: Sized {
@@ -26,16 +24,10 @@ pub trait SqlServer: Sized {
     const TABLES: &'static str;
     /// The clock of leases, as an expression.
     const CLOCK: &'static str;
-    /// How many workers a storm has, at most a dozen.
-    const WORKERS: usize = CREW.len();
 
-    /// Starts one.
+    /// Starts one. If every change waited for the disk, there would be too few turns for all that workers can do, where other
+    /// tests write too. A server that is killed keeps its data also like this.
     fn start() -> Self;
-
-    /// Starts one for a storm.
-    fn for_storm() -> Self {
-        Self::start()
-    }
 
     /// Where it listens.
     fn port(&self) -> u16;
@@ -64,7 +56,7 @@ impl SqlServer for PostgresServer {
     const CLOCK: &'static str = "leasehold.clock()";
 
     fn start() -> Self {
-        Self::start()
+        Self::start_with(PostgresOptions::default().volatile())
     }
 
     fn port(&self) -> u16 {
@@ -103,16 +95,7 @@ impl SqlServer for PostgresServer {
 impl SqlServer for MysqlServer {
     const TABLES: &'static str = "leasehold_";
     const CLOCK: &'static str = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
-    /// Chosen: a dozen on two cores that others use too wait for longer than the checks allow.
-    const WORKERS: usize = 6;
-
     fn start() -> Self {
-        Self::start()
-    }
-
-    /// Every change waits for the disk otherwise, so where other tests write too, there are too few turns for all that workers can do. A
-    /// server that is killed keeps its data also like this.
-    fn for_storm() -> Self {
         Self::start_with(MysqlOptions::default().volatile())
     }
 
@@ -210,8 +193,8 @@ pub(crate) fn crew(
 /// If something is wrong, or left in the tables.
 pub fn play_storm<S: SqlServer>(program: &'static str) {
     let _machine = machine();
-    let mut server = S::for_storm();
-    let mut crew = crew(program, &server, CREW[..S::WORKERS].iter().map(|cast| (*cast, Mistake::None)), true);
+    let mut server = S::start();
+    let mut crew = crew(program, &server, CREW.iter().map(|cast| (*cast, Mistake::None)), true);
     await_workers(&crew);
     rage(&mut server, &mut crew, storm(STORM));
     await_deeds(&crew);

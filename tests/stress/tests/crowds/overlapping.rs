@@ -89,7 +89,7 @@ fn a_writer_that_takes_no_place_in_the_queue_starves() {
         &[(Cast::Readers, Mistake::None), (Cast::Readers, Mistake::None), (Cast::Writer, Mistake::Pushes)],
     );
     await_that("it waits for far too many", || counted(&crew).last() > Some(&FAR_TOO_MANY));
-    let calm = Calm { from, until: now(), patience: STEADY * 20 };
+    let calm = Calm { from, until: now(), patience: STEADY * 20, rounds: 1 };
     assert!(matches!(
         starved(&crew.turns(), &[seat_name(crew.workers[2].name(), 0)], calm)[..],
         [Problem::Starved(..)]
