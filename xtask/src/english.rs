@@ -10,11 +10,15 @@ use syn::{Expr, Item, Lit};
 use crate::words;
 
 /// The files that are read, and folders of them: pages, and the help of the command. Other pages are for contributors, generated, or a contract.
-const READ: [&str; 6] = [
+const READ: [&str; 10] = [
     "README.md",
     "SECURITY.md",
     "crates/leasehold-cli/src/args",
     "crates/leasehold-cli/src/args.rs",
+    "crates/leasehold-cli/src/base.rs",
+    "crates/leasehold-cli/src/redis.rs",
+    "crates/leasehold-cli/src/redlock/args.rs",
+    "crates/leasehold-cli/src/setup.rs",
     "docs/book/src",
     "docs/write-a-backend.md",
 ];

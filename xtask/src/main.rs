@@ -38,7 +38,7 @@ usage: cargo xtask COMMAND
 
   test     install the servers that the tests need, and run the tests for a change
   servers  install the servers and the browser that the tests need
-  sim      play many seeds of the simulator: [--seeds N] [--first S] [--half redis|memory|session|replicated|failovers|quorum|plots]
+  sim      play many seeds of the simulator: [--seeds N] [--first S] [--half redis|memory|session|leased|replicated|failovers|hand-overs|quorum|plots]
   model    explore every order of events of the quorum's protocol; --help lists the bounds
   chaos    run many processes under constant failures: --minutes N [--seed S]
   mutants  find changes to a crate's code that its tests do not notice: CRATE [ARGUMENTS]...

@@ -58,8 +58,8 @@ fn play(readme: &str, folder: &Path) -> Result<Vec<Scene>> {
     for typed in readme.lines().filter(|line| line.starts_with("$ leasehold ")) {
         let (line, begin) = (typed.trim_start_matches("$ "), Instant::now());
         let mut shell = Command::new("sh");
-        shell.current_dir(folder).env("PATH", format!("{}/debug:/usr/bin:/bin", target().display()));
-        shell.env_remove("LEASEHOLD_URL").env("XDG_STATE_HOME", folder).stdin(Stdio::null());
+        shell.current_dir(folder).env_clear().env("PATH", format!("{}/debug:/usr/bin:/bin", target().display()));
+        shell.env("XDG_STATE_HOME", folder).stdin(Stdio::null());
         let printed = if let Some(line) = line.strip_suffix(" &") {
             let mut child = shell.args(["-c", &format!("exec {line}")]).stdout(Stdio::piped()).spawn()?;
             let mut first = String::new();

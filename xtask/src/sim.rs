@@ -10,11 +10,14 @@ use crate::step;
 const SEEDS: &str = "20000";
 
 /// The halves, and how many seeds of each are played. Those for a change take about a minute of processor time together.
-const HALVES: [(&str, Seeds); 6] = [
+const HALVES: [(&str, Seeds); 9] = [
     ("redis", Seeds { some: "2000", many: "20000" }),
     ("memory", Seeds { some: "2000", many: "20000" }),
+    ("session", Seeds { some: "1000", many: "8000" }),
+    ("leased", Seeds { some: "1000", many: "8000" }),
     ("replicated", Seeds { some: "1000", many: "4000" }),
     ("failovers", Seeds { some: "2000", many: "8000" }),
+    ("hand-overs", Seeds { some: "500", many: "8000" }),
     ("quorum", Seeds { some: "2000", many: "20000" }),
     ("plots", Seeds { some: "500", many: "8000" }),
 ];

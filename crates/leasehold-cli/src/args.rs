@@ -66,8 +66,8 @@ pub(crate) enum Command {
     /// does. On Redis and on a quorum, the holder's machine times the grant, or the server if it handed the lock over, so HELD is only as
     /// exact as their clocks. It is empty for a lock of another library, and on ZooKeeper except for semaphores.
     ///
-    /// On a narrow terminal, long names, holders and reasons are cut, and columns are left out; the last line names them. `leasehold
-    /// show` cuts nothing. The fields of --json are those of `leasehold show --json`.
+    /// On a narrow terminal, long names, holders and reasons are cut, and columns are left out; the last line says which, or how many.
+    /// `leasehold show` cuts nothing. The fields of --json are those of `leasehold show --json`.
     ///
     /// On Redis, a lock of another library is listed only while a leasehold client waits for it; `leasehold show NAME` always shows it.
     Ls(LsArgs),

@@ -106,6 +106,11 @@ impl<'a> Target<'a> {
         self.held.map_or_else(unknown, |held| name_of(Some(&held.holder)))
     }
 
+    /// Whether its process has ended, as far as this machine can tell.
+    fn is_gone(&self) -> bool {
+        self.held.is_some_and(|held| is_gone(&held.holder) == Some(true))
+    }
+
     /// Asks on the terminal.
     fn is_confirmed(&self, name: &LockName, token: FencingToken) -> Result<bool, Failure> {
         say_question(&self.question(name, token));
@@ -125,8 +130,8 @@ impl<'a> Target<'a> {
             );
         }
         let remaining = self.held.and_then(|held| held.remaining);
-        let left =
-            remaining.map_or_else(String::new, |left| format!(", for {} unless renewed", whole_seconds_up(left)));
+        let renewed = if self.is_gone() { "" } else { " unless renewed" };
+        let left = remaining.map_or_else(String::new, |left| format!(", for {}{renewed}", whole_seconds_up(left)));
         let since = self.held.and_then(|held| held.age);
         let since = since.map_or_else(
             || "; the store does not say since when".to_owned(),
@@ -141,15 +146,13 @@ impl<'a> Target<'a> {
             (Some(more), Some(next)) => format!("{more} others wait for it, and {next} gets it"),
         };
         let holder = self.holder();
-        format!(
-            "{name} is held by {holder} with token {token}{left}{since}; {next}\n\
-             The holder may keep working until its next renewal.\nBreak it? [y/N] "
-        )
+        let warning = if self.is_gone() { "" } else { "The holder may keep working until its next renewal.\n" };
+        format!("{name} is held by {holder} with token {token}{left}{since}; {next}\n{warning}Break it? [y/N] ")
     }
 
     fn sentence(&self, name: &LockName, token: FencingToken) -> String {
         let holder = self.holder();
-        let Some(held) = self.held.filter(|held| is_gone(&held.holder) != Some(true)) else {
+        let Some(held) = self.held.filter(|_| !self.is_gone()) else {
             return format!("broke {name}: {holder} has lost it (token {token})");
         };
         let learns = held.remaining.map_or_else(String::new, |left| {

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::args::LimitArgs;
 use crate::exit::{Exit, Failure};
+use crate::listing::slots;
 use crate::locks::Locks;
 use crate::report::{json, print};
 use crate::store::Store;
@@ -54,12 +55,13 @@ fn before(locks: &Locks, in_use: Option<Limit>, args: &LimitArgs) -> Result<Opti
 fn sentence(Changed { name, old, new }: &Changed<'_>, from: Option<Limit>) -> String {
     let others = from.filter(|from| Some(from.get()) != *old);
     let also = others.map(|from| format!(", also for commands with --slots {from}")).unwrap_or_default();
+    let now = slots(*new);
     match (old, from) {
-        (Some(old), _) if old == new => format!("{name} has {new} slots, as before{also}"),
-        (Some(old), _) => format!("{name} has {new} slots now{also}; before, it had {old}"),
-        (None, Some(_)) => format!("{name} has {new} slots now{also}"),
+        (Some(old), _) if old == new => format!("{name} has {now}, as before{also}"),
+        (Some(old), _) => format!("{name} has {now} now{also}; before, it had {old}"),
+        (None, Some(_)) => format!("{name} has {now} now{also}"),
         (None, None) => format!(
-            "{name} has {new} slots now; no slot is held, so the number before is not known; if your programs give another \
+            "{name} has {now} now; no slot is held, so the number before is not known; if your programs give another \
              number than {new}, run this again with --from and their number"
         ),
     }

@@ -15,6 +15,7 @@ use self::page::page;
 use self::row::free;
 pub(crate) use self::row::{Lease, row};
 use self::shown::{shown_as_json, sorted, table};
+pub(crate) use self::words::slots;
 use crate::args::{LsArgs, ShowArgs};
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io::stdout;
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, Width, presets};
+use textwrap::core::display_width;
 
 use crate::screen::width;
 
@@ -25,7 +26,7 @@ pub(crate) struct Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WhenNarrow {
     Keep,
-    /// Cut, down to this width.
+    /// Cut in the middle, down to this width.
     Cut(u16),
     /// Continued on the next line.
     Wrap,
@@ -113,6 +114,37 @@ fn left_out(titles: &[&str], width: u16) -> Option<String> {
     Some(if names.len() <= width.into() { names } else { count })
 }
 
+/// The row with the texts that may be cut in these widths.
+fn cut(row: &Row, columns: &[Column], widths: &[u16]) -> Row {
+    let cells = row.cell_iter().zip(columns).zip(widths).map(|((cell, column), width)| match column.when_narrow {
+        WhenNarrow::Cut(_) => Cell::new(shortened(&cell.content(), usize::from(width - GAP))),
+        WhenNarrow::Keep | WhenNarrow::Wrap => cell.clone(),
+    });
+    Row::from(cells.collect::<Vec<_>>())
+}
+
+/// The text in this width: of a longer one, what is at its ends. Names that begin alike often differ at the end.
+fn shortened(text: &str, width: usize) -> String {
+    if display_width(text) <= width {
+        return text.to_owned();
+    }
+    let kept = width.saturating_sub(1);
+    let begin = fitting(text.chars(), kept.div_ceil(2));
+    let end: String = fitting(text.chars().rev(), kept / 2).chars().rev().collect();
+    format!("{begin}\u{2026}{end}")
+}
+
+/// As many of these as fit.
+fn fitting(chars: impl Iterator<Item = char>, width: usize) -> String {
+    let mut left = width;
+    chars
+        .map_while(|char| {
+            left = left.checked_sub(display_width(char.encode_utf8(&mut [0; 4])))?;
+            Some(char)
+        })
+        .collect()
+}
+
 /// Leaves columns out until the rest fits, and cuts those that may be cut, the widest one first. What still does not fit is drawn as it is.
 /// Returns the titles of the columns that were left out.
 fn fit(table: &mut Table, columns: &[Column], width: u16) -> Vec<&'static str> {
@@ -141,9 +173,7 @@ fn fit(table: &mut Table, columns: &[Column], width: u16) -> Vec<&'static str> {
         widths[widest] -= 1;
     }
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    if columns.iter().enumerate().any(|(column, _)| is_cut(&column)) {
-        table.row_iter_mut().for_each(|row| _ = row.max_height(1));
-    }
+    table.row_iter_mut().for_each(|row| *row = cut(row, columns, &widths));
     for (at, drawn) in table.column_iter_mut().enumerate() {
         match columns[at].when_narrow {
             _ if dropped.contains(&at) => _ = drawn.set_constraint(ColumnConstraint::Hidden),
@@ -210,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_texts_are_cut_before_a_column_is_left_out() {
+    fn the_widest_texts_are_cut_in_the_middle_before_a_column_is_left_out() {
         let columns = [Column::new("NAME").cut(8), Column::new("WHY").cut(6), Column::new("TOKEN").dropped(0)];
         let (long, wide) = ("n".repeat(214), "\u{8a9e}".repeat(70));
         let at = |width| {
@@ -218,11 +248,12 @@ mod tests {
             draw_within(Some(width), &columns, rows.map(|row| row.map(Cell::new).to_vec())).to_string()
         };
         let nth = |text: &str, line| text.lines().nth(line).unwrap().to_owned();
-        assert_eq!(nth(&at(40), 1), format!("{}\u{2026}  the books  17952956", "n".repeat(18)));
-        assert_eq!(nth(&at(26), 1), format!("{}\u{2026}  the\u{2026}    17952956", "n".repeat(7)));
+        let cut = |begin, end| format!("{}\u{2026}{}", "n".repeat(begin), "n".repeat(end));
+        assert_eq!(nth(&at(40), 1), format!("{}  the books  17952956", cut(9, 9)));
+        assert_eq!(nth(&at(26), 1), format!("{}  the\u{2026}ks  17952956", cut(4, 3)));
         assert_eq!(nth(&at(26), 3), "short     x       2");
         assert_eq!(nth(&at(25), 4), "1 column is left out; see --json".to_owned());
-        let widths = |text: &str| text.lines().take(4).map(textwrap::core::display_width).max();
+        let widths = |text: &str| text.lines().take(4).map(display_width).max();
         assert!([40, 26, 25].into_iter().all(|width| widths(&at(width)) <= Some(width.into())), "{}", at(26));
     }
 }

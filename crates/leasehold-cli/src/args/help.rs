@@ -2,7 +2,7 @@
 
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
-  0    also if the --slot has run, or runs elsewhere: nothing was started
+  0    the --slot has run already, or runs elsewhere: nothing was started
   the command's own code, or 128+n if signal n ended it; if leasehold received
        the signal as well, it ends by that signal, so that Ctrl-C ends a loop
   75   the lock is held, or the wait timed out (see --busy-code)

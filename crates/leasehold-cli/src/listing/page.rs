@@ -3,8 +3,9 @@
 use leasehold::inspect::{Entry, Held, Mode, Waiter};
 use leasehold::kit::Slot;
 
-use super::words::{holder, mode, process, process_of, remaining, wanted, why_and_token};
+use super::words::{holder, mode, process, process_of, remaining, slots, wanted, why_and_token};
 use crate::durations::{age, whole_seconds};
+use crate::holders::is_gone;
 use crate::screen::wrapped;
 use crate::visible::visible;
 
@@ -43,29 +44,26 @@ fn summary(entry: &Entry) -> Facts {
     let limit = entry.holders.first().and_then(|held| held.mode.limit());
     let kind = match (Slot::marked_by(entry), limit) {
         (Some(slot), _) => format!("mark of the slot {slot}, whose run has ended"),
-        (None, Some(limit)) => format!("semaphore with {limit} slots"),
+        (None, Some(limit)) => format!("semaphore with {}", slots(limit.get())),
         (None, None) => "lock".to_owned(),
     };
+    // Nobody holds a lock that marks a slot.
+    let holders = if Slot::marked_by(entry).is_some() { String::new() } else { entry.leases.to_string() };
     let votes = entry.votes.as_ref().map_or_else(String::new, ToString::to_string);
-    vec![
-        ("kind", kind),
-        ("holders", entry.leases.to_string()),
-        ("waiters", entry.waiters.to_string()),
-        ("votes", votes),
-    ]
+    vec![("kind", kind), ("holders", holders), ("waiters", entry.waiters.to_string()), ("votes", votes)]
 }
 
 fn lease(held: &Held, endless: &str) -> Facts {
     let [why, token] = why_and_token(held);
-    let ends = held
-        .remaining
-        .map_or_else(|| endless.to_owned(), |_| format!("in {} unless renewed", remaining(held, endless)));
+    // Nobody renews for a process that is gone.
+    let renewed = if is_gone(&held.holder) == Some(true) { "" } else { " unless renewed" };
+    let ends =
+        held.remaining.map_or_else(|| endless.to_owned(), |_| format!("in {}{renewed}", remaining(held, endless)));
     let since = held.age.map_or_else(|| "for an unknown time".to_owned(), |held| format!("for {}", age(held)));
     let mode = if held.mode == Mode::Exclusive { String::new() } else { mode(held) };
     vec![("why", why), ("token", token), ("held", since), ("ends", ends), ("mode", mode)]
 }
 
-/// Nobody holds a lock that marks a slot.
 fn mark(held: &Held) -> Facts {
     let [why, token] = why_and_token(held);
     let kept = held.remaining.map_or_else(String::new, |left| format!("for {}", whole_seconds(left)));

@@ -43,9 +43,9 @@ pub(super) fn shown_as_json(entries: &[Entry]) -> Result<String, Failure> {
 const COLUMNS: [Column; 9] = [
     Column::new("NAME").cut(12),
     Column::new("HOLDER").cut(16).dropped(7),
-    Column::new("MODE").dropped(2),
+    Column::new("MODE").dropped(3),
     Column::new("WHY").cut(10).dropped(4),
-    Column::new("TOKEN").right().dropped(3),
+    Column::new("TOKEN").right().dropped(2),
     Column::new("HELD").right().dropped(5),
     Column::new("REMAINING").right().dropped(1),
     Column::new("WAITERS").right().dropped(6),

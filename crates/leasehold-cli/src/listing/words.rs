@@ -46,7 +46,12 @@ pub(super) fn mode(held: &Held) -> String {
 pub(super) fn wanted(mode: Mode) -> String {
     match mode.count() {
         0 => mode.kind().to_string(),
-        1 => "1 slot".to_owned(),
-        count => format!("{count} slots"),
+        count => slots(count),
     }
+}
+
+/// So many slots of a semaphore.
+pub(crate) fn slots(count: u32) -> String {
+    let word = if count == 1 { "slot" } else { "slots" };
+    format!("{count} {word}")
 }

@@ -6,8 +6,8 @@ const INIT_EXAMPLES: &str = "\
 Example:
   leasehold redlock init redlock://db1,db2,db3
 
-Without `init`, a new deployment grants nothing until its max_ttl, and at least 5 minutes, have passed: it cannot be told \
-apart from one whose nodes have all lost their data. So run it only if no lock is held. It is refused if a node is \
+Without `init`, a new deployment grants nothing until its max_ttl has passed, and at least for 5 minutes. It cannot be told \
+apart from one whose nodes have all lost their data, so run it only if no lock is held. It is refused if a node is \
 unreachable or already belongs to a deployment.";
 
 const STATUS_EXAMPLES: &str = "\
@@ -29,9 +29,9 @@ all leases of the old one have expired, after its max_ttl. Current holders keep 
 most. A node that was unreachable is moved by the next client with the new URL that reaches it, if it is in the new list. \
 For a node that leaves the list, run the same command again, or stop it permanently.
 
-Nothing is changed if a new node does not answer or belongs to another deployment, if so many old nodes are unreachable \
-that they could still grant locks among themselves, if too few nodes have ever voted in the old deployment, or if the new \
-list keeps no more than half of the old nodes. Replace so many in two moves, and wait in between until locks can be granted.
+Nothing is changed if a new node does not answer or belongs to another deployment, or if too few nodes have ever voted in the \
+old one. The same holds if so many old nodes are unreachable that they could still grant locks among themselves. The new list \
+must keep more than half of the old nodes: replace more in two moves, and wait in between until locks can be granted.
 
 If a move was interrupted, run the same command again. It also moves a kept node that has lost its data, once enough of \
 the others were moved or a new node was. If a kept node is gone for good before that, start an empty server at its address \

@@ -49,9 +49,9 @@ pub(super) fn text(Event { time, already, change }: &Event<'_>) -> String {
             format!("{}, {}", lease(held), since.as_deref().unwrap_or(ALREADY))
         }
         Happened::Revoked(held, by) => format!("{}, broken by {by}", lease(held)),
-        Happened::Acquired(held) | Happened::Released(held) | Happened::Expired(held) | Happened::Ended(held) => {
-            lease(held)
-        }
+        // That its process has ended by now says nothing of a lease that it released.
+        Happened::Released(held) => lease_of(held, &held.holder.to_string()),
+        Happened::Acquired(held) | Happened::Expired(held) | Happened::Ended(held) => lease(held),
         Happened::Queued { more, wanted } => {
             let wanted = wanted.map_or_else(String::new, |mode| format!(" ({})", mode.kind()));
             let already = if *already { format!(", {ALREADY}") } else { String::new() };
@@ -63,11 +63,15 @@ pub(super) fn text(Event { time, already, change }: &Event<'_>) -> String {
 }
 
 fn lease(held: &Held) -> String {
+    lease_of(held, &name_of(Some(&held.holder)))
+}
+
+fn lease_of(held: &Held, holder: &str) -> String {
     let token = held.holder.tokens().map_or_else(String::new, |tokens| format!(", token {tokens}"));
     let mode = match held.mode {
         Mode::Exclusive => Cow::from(""),
         Mode::Permits { limit, .. } => format!(", slot {} of {limit}", held.slots).into(),
         Mode::Shared | _ => format!(", {}", held.mode.kind()).into(),
     };
-    format!("{}{token}{mode}", name_of(Some(&held.holder)))
+    format!("{holder}{token}{mode}")
 }

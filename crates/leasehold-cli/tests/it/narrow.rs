@@ -37,14 +37,20 @@ fn a_list_stays_a_table_and_says_what_it_leaves_out() {
     let lines: Vec<_> = wide.lines().collect();
     assert_eq!(lines.len(), 4, "{wide}");
     assert!(["NAME", "HOLDER", "WHY", "TOKEN", "WAITERS"].iter().all(|title| lines[0].contains(title)), "{wide}");
-    assert!(lines[1].starts_with("nnnnnnnnnn") && lines[1].contains("n\u{2026}  pid"), "{wide}");
+    assert!(lines[1].starts_with("nnnnnn") && lines[1].contains("n\u{2026}n") && lines[1].contains("n  pid"), "{wide}");
     assert!(lines[1].contains(&token(&list[0])) && lines[2].contains(&token(&list[1])), "{wide}");
     assert!(lines[2].starts_with("short ") && lines[2].contains("nightly"), "{wide}");
     assert!(lines[3].starts_with("left out: ") && lines[3].contains("--json"), "{wide}");
     let narrow = shown(&leasehold, 40, "ls --sort waiters");
     let lines: Vec<_> = narrow.lines().collect();
     assert!(lines.len() == 4 && lines[0].contains("WAITERS") && !lines[0].contains("TOKEN"), "{narrow}");
-    assert!(lines[1].contains("n\u{2026}  pid") && lines[1].ends_with(" 1") && lines[2].ends_with(" 0"), "{narrow}");
+    assert!(
+        lines[1].contains("n\u{2026}n")
+            && lines[1].contains("n  pid")
+            && lines[1].ends_with(" 1")
+            && lines[2].ends_with(" 0"),
+        "{narrow}"
+    );
     assert!(lines[3].contains("left out"), "{narrow}");
 }
 

@@ -52,17 +52,18 @@ try {
 const KEYS = {
   "/": () => filter.focus(),
   j: () => moveFocus(1),
-  ArrowDown: () => moveFocus(1),
   k: () => moveFocus(-1),
-  ArrowUp: () => moveFocus(-1),
   t: switchTheme,
 };
+// Elsewhere, the arrows scroll the page.
+const KEYS_IN_ROW = { ArrowDown: KEYS.j, ArrowUp: KEYS.k };
 const KEYS_IN_FILTER = { Escape: leaveFilter, Enter: () => moveFocus(0), ArrowDown: () => moveFocus(0) };
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.altKey || event.metaKey) return;
   const view = [...locks.values()].find(({ node }) => node === event.target);
-  const action = event.target === filter ? KEYS_IN_FILTER[event.key] : view && event.key === "Enter" ? () => view.toggle() : KEYS[event.key];
+  const inRow = view && { ...KEYS, ...KEYS_IN_ROW, Enter: () => view.toggle() };
+  const action = (event.target === filter ? KEYS_IN_FILTER : inRow || KEYS)[event.key];
   if (!action) return;
   event.preventDefault();
   action();

@@ -112,6 +112,22 @@ fn a_store_that_fails_is_asked_once_and_the_ends_of_leases_are_unknown() {
     assert_eq!(stage.faults.calls(Operation::Inspect) - before, 3);
 }
 
+/// Nobody says who ended a lease of another library. While the store fails, nobody says so of ours either, and the two must read alike.
+#[test]
+fn after_an_error_the_ends_of_leases_of_other_libraries_are_unknown_as_well() {
+    let stage = Stage::new();
+    let held = stage.acquire("a");
+    let listing = blocking::list_all(stage.blocking.inspect().unwrap(), Query::all(), WITHIN).unwrap();
+    let foreign = Entry::exclusive("b".parse().unwrap(), Holder::Foreign, None, 0);
+    let entries = listing.entries().iter().cloned().chain([foreign]).collect();
+    let now = HostClock.now();
+    let mut watches = [(); 2].map(|()| Watch::new(Listing::new(now, now, Vec::clone(&entries))));
+    stage.runtime.block_on(held.release()).unwrap();
+    let expected = ["a ended", "b ended"].map(str::to_owned).to_vec();
+    let fault = Some(Fault::Refused(ErrorKind::Unreachable));
+    assert_eq!(stage.changes(&mut watches, fault), [expected.clone(), expected]);
+}
+
 /// The end of a lock that is kept for a set time is no loss, whenever it is seen.
 #[test]
 fn a_mark_that_ends_was_released() {
