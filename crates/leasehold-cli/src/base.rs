@@ -12,18 +12,18 @@ const ZOOKEEPER_EXAMPLES: &str = "\
 Examples:
   leasehold zookeeper base zookeeper://zk1,zk2,zk3/shop --above 1790412345678901
 
-Tokens are counted from a base, by the transactions of the ensemble. Servers that were restored from an old copy count from an \
-old transaction on, so new tokens would be below old ones, and resources would refuse them. Name the highest token that was in use, \
-as the resource or `leasehold show` had it. Clients end their sessions when they learn of the new base, and lose their leases: run this while \
+Each token is the sum of a base and a number that rises with the transactions of the ensemble. Servers restored from an old copy \
+continue from an old transaction, so new tokens would be below old ones, and resources would refuse them. Give the highest token \
+that was in use, as seen at the resource or in `leasehold show`. Clients end their sessions when they learn of the new base, and lose their leases: run this while \
 no lock is in use.";
 
 const ETCD_EXAMPLES: &str = "\
 Examples:
   leasehold etcd base etcd://etcd1,etcd2,etcd3/shop --above 1790412345678901
 
-Tokens are counted from a base, by the revisions of the cluster. Servers that were restored from an old copy count from an \
-old revision on, so new tokens would be below old ones, and resources would refuse them. Name the highest token that was in use, \
-as the resource or `leasehold show` had it. Holders lose their leases when they renew them next: run this while no lock is in use.";
+Each token is the sum of a base and a number that rises with the revisions of the cluster. Servers restored from an old copy \
+continue from an old revision, so new tokens would be below old ones, and resources would refuse them. Give the highest token \
+that was in use, as seen at the resource or in `leasehold show`. Holders lose their leases at their next renewal: run this while no lock is in use.";
 
 /// `leasehold zookeeper`.
 #[derive(Debug, Subcommand)]

@@ -10,10 +10,10 @@ const MYSQL_EXAMPLES: &str = "\
 Examples:
   leasehold mysql schema --locker app@% --fencer app@% | mariadb shop
 
-Run the SQL once in an empty database, or in the one of your data, as the account that will own the tables. The other accounts \
-must exist. Clients connect as the locker, which may run the procedures and read no table with the secrets of lock owners. The \
-fencer may only begin its transactions with CALL leasehold_fence(NAME, TOKEN). If the first client may create tables and \
-procedures, it makes them itself, and you need not run this.";
+Run the SQL once in an empty database, or in the one of your data, as the account that will own the tables. The locker and the \
+fencer must already exist. Clients connect as the locker, which may run the procedures, but not read the secrets of lock owners. \
+The fencer may only run CALL leasehold_fence(NAME, TOKEN), at the beginning of its transactions. If the first client may create \
+tables and procedures, it makes them itself, and you need not run this.";
 
 const POSTGRES_EXAMPLES: &str = "\
 Examples:
@@ -21,10 +21,10 @@ Examples:
   leasehold postgres schema --locker app --fencer app |
     psql -v ON_ERROR_STOP=1 shop
 
-Run the SQL once, as the role that will own the tables. The other roles must exist. Clients connect as the locker, which may run \
-the functions and read no table with the secrets of lock owners. The fencer may only begin its transactions with \
-SELECT leasehold.fence(NAME, TOKEN). If the first client may create a schema, it makes the tables itself, and you need \
-not run this. To use another schema, clients add ?schema=NAME to their URL.";
+Run the SQL once, as the role that will own the tables. The locker and the fencer must already exist. Clients connect as the \
+locker, which may run the functions, but not read the secrets of lock owners. The fencer may only run \
+SELECT leasehold.fence(NAME, TOKEN), at the beginning of its transactions. If the first client may create a schema, it makes \
+the tables itself, and you need not run this. To use another schema, clients add ?schema=NAME to their URL.";
 
 /// `leasehold mysql`.
 #[derive(Debug, Subcommand)]

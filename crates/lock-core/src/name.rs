@@ -55,7 +55,7 @@ impl FromStr for LockName {
             );
         }
         if text.chars().any(char::is_control) {
-            return refuse("it contains a control character", "remove line ends, tabs and other control characters");
+            return refuse("it contains a control character", "remove line breaks, tabs and other control characters");
         }
         if text.trim() != text {
             return refuse("it begins or ends with whitespace", "remove whitespace at the beginning and the end");
@@ -148,7 +148,7 @@ mod tests {
         let refusal = "a\nb".parse::<LockName>().unwrap_err().to_string();
         assert_eq!(
             refusal,
-            "lock name \"a\\nb\" is not valid: it contains a control character; remove line ends, tabs and other control characters"
+            "lock name \"a\\nb\" is not valid: it contains a control character; remove line breaks, tabs and other control characters"
         );
     }
 }

@@ -38,7 +38,7 @@ pub enum AcquireError {
     },
     /// The ticket is not valid any more, so nobody can adopt it.
     #[error(
-        "the ticket for the lock \"{name}\" was adopted already, was released, or its ttl is over; acquire the lock again"
+        "the ticket for the lock \"{name}\" was adopted already, was released, or its ttl has expired; acquire the lock again"
     )]
     TicketOver {
         /// The lock.

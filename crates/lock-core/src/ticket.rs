@@ -128,7 +128,7 @@ impl FromStr for Ticket {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let problem = "it is not the text of a ticket of this version";
-        Self::parse(text).ok_or_else(|| Invalid::new("ticket", "(hidden)", problem, "pass on what `expose` returned"))
+        Self::parse(text).ok_or_else(|| Invalid::new("ticket", "(hidden)", problem, "pass the text that `expose` returned"))
     }
 }
 

@@ -92,7 +92,7 @@ impl Asking<'_> {
                 Look::Told(_) | Look::Waits(..) | Look::Due(_) | Look::Again => {}
             }
         }
-        let message = "the order of the entries changed with each look";
+        let message = "the order of the entries changed at each read";
         Err(error::new(Operation::Acquire, ErrorKind::Unavailable, Effect::Unknown, message))
     }
 

@@ -161,7 +161,7 @@ fn encryption(config: &EtcdConfig) -> Check {
     match (config.tls(), config.login()) {
         (Some(_), _) => Check::ok("encryption", "connections are encrypted"),
         (None, Some(_)) => {
-            Check::remark("encryption", "connections are not encrypted: who listens in learns the password")
+            Check::remark("encryption", "connections are not encrypted: an eavesdropper learns the password")
                 .with_remedy("use etcds:")
         }
         (None, None) => Check::remark("encryption", "connections are not encrypted"),

@@ -16,7 +16,7 @@ pub(crate) fn checked(mut setting: Setting) -> Setting {
     if let Setting::Options(options) = &mut setting
         && options.on_unavailable == OnUnavailable::Wait
     {
-        let (problem, remedy) = ("a lock that degrades goes on without its store", "leave it out, or use a mutex");
+        let (problem, remedy) = ("a degrading lock continues without its store", "leave it out, or use a mutex");
         options.refuse(Invalid::new("on_unavailable", "wait", problem, remedy));
     }
     setting

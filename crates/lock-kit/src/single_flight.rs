@@ -84,7 +84,7 @@ impl FlightPlan {
             }
         }
         if self.jitter_percent > 100 {
-            let problem = "no ttl can be shortened by more than all of it";
+            let problem = "a ttl cannot be shortened by more than 100 %";
             return Err(Invalid::new("jitter_percent", self.jitter_percent, problem, "give 0 to 100"));
         }
         Ok(())

@@ -127,7 +127,7 @@ fn meaning(code: u16) -> (ErrorKind, Option<&'static str>) {
         2000..=2058 | 9000..=9999 => (ErrorKind::Unreachable, None),
         1205 | 1213 | 1020 | 1021 | 1040 | 1041 | 1114 | 1129 | 1203 => (ErrorKind::Unavailable, None),
         1305 | 1146 => {
-            (ErrorKind::Unavailable, Some("try again: the tables may have been removed, and are made again"))
+            (ErrorKind::Unavailable, Some("try again: the tables may have been removed, and will be created again"))
         }
         _ => (ErrorKind::Protocol, None),
     }

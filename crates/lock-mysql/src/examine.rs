@@ -47,14 +47,14 @@ fn durability(variables: &Variables) -> Check {
     let setting = variables.get("innodb_flush_log_at_trx_commit");
     // MariaDB has a stricter one, with which the binary log does not matter.
     if setting == "3" && variables.is_mariadb() {
-        return Check::ok("durability", "each commit reaches the disk before it is answered");
+        return Check::ok("durability", "each commit reaches the disk before the server confirms it");
     }
     if variables.is_on("log_bin") && variables.get("sync_binlog") != "1" {
         let message = "sync_binlog is not 1: a crash of the machine loses locks that were granted";
         return Check::finding("durability", message).with_remedy("set sync_binlog to 1");
     }
     if setting == "1" {
-        return Check::ok("durability", "each commit reaches the disk before it is answered");
+        return Check::ok("durability", "each commit reaches the disk before the server confirms it");
     }
     let message =
         format!("innodb_flush_log_at_trx_commit is {setting}: a crash of the server or its machine loses locks");

@@ -90,7 +90,7 @@ fn meaning(code: &SqlState) -> (ErrorKind, Option<&'static str>) {
             (ErrorKind::Config, Some("use another schema by schema=NAME: this one was not made by this library"))
         }
         ("3F" | "42", _) => {
-            (ErrorKind::Unavailable, Some("try again: the tables may have been removed, and are made again"))
+            (ErrorKind::Unavailable, Some("try again: the tables may have been removed, and will be created again"))
         }
         _ => (ErrorKind::Protocol, None),
     }

@@ -79,7 +79,7 @@ fn durability(fsync: &str, full_pages: &str) -> Check {
     }
     Check::ok(
         "durability",
-        "each grant reaches the disk before it is answered, whatever synchronous_commit is by default",
+        "each grant reaches the disk before the server confirms it, whatever the default of synchronous_commit",
     )
 }
 

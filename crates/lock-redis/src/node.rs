@@ -38,7 +38,7 @@ fn open<O: Own>(config: &RedisConfig, address: &str) -> Result<Server<O>, Backen
         } else {
             (
                 "its URL has the option fsync, which is for a server on its own",
-                "remove it: a node that was restarted does not vote until what it may have forgotten is over",
+                "remove it: a node that was restarted does not vote until leases that it may have forgotten have ended",
             )
         };
         return Err(refused(Failure::new(ErrorKind::Config, Effect::None, message).remedy(remedy)));

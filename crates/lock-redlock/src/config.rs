@@ -135,7 +135,7 @@ impl StoreConfig for RedlockConfig {
 
     fn promise(&self) -> String {
         let longest = self.max_ttl;
-        format!("at most one holder, also if a minority of nodes fails or forgets; the longest ttl is {longest}")
+        format!("at most one holder, even if a minority of nodes fails or forgets; the longest ttl is {longest}")
     }
 
     fn op_timeout(&self) -> Option<Duration> {

@@ -31,7 +31,7 @@ impl<E: fmt::Display> fmt::Display for FenceError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused { name, token } => {
-                write!(f, "the lock \"{name}\" is not held with the token {token} any more; acquire it again")
+                write!(f, "the lock \"{name}\" is not held with the token {token}; acquire it again")
             }
             Self::Database(error) => write!(f, "the transaction could not be fenced: {error}"),
         }

@@ -141,7 +141,7 @@ fn file_path(path: &Path) -> Result<PathBuf, Invalid> {
     }
     std::path::absolute(path).map_err(|error| {
         let problem = format!("it is relative to the working directory, which is not known: {error}");
-        refuse(path.display(), problem, "give a path that begins with /")
+        refuse(path.display(), problem, "give an absolute path")
     })
 }
 

@@ -59,7 +59,7 @@ impl Location {
     pub(crate) fn find(given: &Path) -> Result<Self, BackendError> {
         if given.is_relative() {
             let message = format!("{} is relative to a working directory that is not known", given.display());
-            return Err(refusal(CONNECT, ErrorKind::Config, message).with_remedy("give a path that begins with /"));
+            return Err(refusal(CONNECT, ErrorKind::Config, message).with_remedy("give an absolute path"));
         }
         let main = match fs::canonicalize(given) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => missing_file(given)?,

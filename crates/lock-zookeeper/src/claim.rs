@@ -72,7 +72,7 @@ impl LockedPlace<'_> {
                 return Ok(answer);
             }
         }
-        let message = "the order of the entries changed with each look";
+        let message = "the order of the entries changed at each read";
         Err(error::new(Operation::Acquire, ErrorKind::Unavailable, Effect::Unknown, message))
     }
 

@@ -195,7 +195,7 @@ fn check_chroot(url: &StoreUrl) -> Result<(), Invalid> {
     let is_odd = |segment: &str| ["", ".", ".."].contains(&segment) || segment.contains(char::is_control);
     if chroot.split('/').skip(1).any(is_odd) {
         return Err(
-            url.refuse("its chroot is no path of ZooKeeper", "write /NAME/NAME, without . or .. and empty names")
+            url.refuse("its chroot is not a path of ZooKeeper", "write /NAME/NAME, without . or .. and empty names")
         );
     }
     Ok(())

@@ -127,7 +127,7 @@ fn encryption(config: &ZookeeperConfig) -> Check {
     match (config.tls(), config.login()) {
         (Some(_), _) => Check::ok("encryption", "connections are encrypted"),
         (None, Some(Login::Digest(_))) => {
-            Check::remark("encryption", "connections are not encrypted: who listens in learns the password")
+            Check::remark("encryption", "connections are not encrypted: an eavesdropper learns the password")
                 .with_remedy("use zookeeper+tls:, or auth=sasl")
         }
         (None, None | Some(Login::Sasl(..))) => Check::remark("encryption", "connections are not encrypted"),

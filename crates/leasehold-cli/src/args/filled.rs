@@ -10,7 +10,7 @@ use crate::defaults::Defaults;
 use crate::exit::{Exit, Failure};
 
 impl Command {
-    /// Fills in the defaults of the user. `matches` are those of the subcommand.
+    /// Fills in the user's defaults. `matches` are those of the subcommand.
     ///
     /// # Errors
     /// If the environment or the configuration file is invalid, which is read only for a command that uses it; or if the URL is

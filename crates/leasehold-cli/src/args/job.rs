@@ -34,7 +34,7 @@ pub(crate) struct JobArgs {
     retry_after_failure: bool,
     /// Warn about missed slots of a schedule that fires at this interval.
     ///
-    /// It reports the slots between the last one that has run and this one, once. It does not run them.
+    /// It reports the slots between the last run and this one, once. It does not run the command for them.
     #[arg(long, value_name = "DURATION", requires = "slot", conflicts_with = "previous", value_parser = duration("every"))]
     every: Option<Duration>,
     /// Warn if this earlier slot was missed, for a schedule with uneven intervals.
@@ -56,7 +56,7 @@ impl JobArgs {
     /// The slot to mark after a run, and how long to keep the lock. `shortest` is the shortest time that a command can be given.
     ///
     /// # Errors
-    /// Those of an invalid command line, if the slot is too old, or `at_most` is too short.
+    /// That of an invalid command line if the slot is too old or `at_most` is too short.
     pub(crate) fn job(&self, shortest: Duration) -> Result<Job, Failure> {
         self.planned(shortest).map_err(|invalid| Failure::usage(&invalid))
     }

@@ -12,7 +12,7 @@ use super::store::StoreArgs;
 pub(crate) struct LimitArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// The old number of slots that programs still give, if none of them runs now: they then run under the new one.
+    /// The old number of slots, if no program that gives it runs now: such programs will run under the new one.
     ///
     /// While a slot is held or waited for, the old number is accepted for the next seven days without this option.
     #[arg(long, value_name = "N", value_parser = limit)]

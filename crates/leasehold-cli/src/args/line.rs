@@ -15,7 +15,7 @@ use crate::exit::Failure;
 pub(crate) enum Mistake {
     /// The line itself is invalid, or asks for help.
     Line(clap::Error),
-    /// The defaults of the user are invalid.
+    /// The user's defaults are invalid.
     Defaults(Failure),
 }
 
@@ -25,7 +25,7 @@ impl From<clap::Error> for Mistake {
     }
 }
 
-/// Parses a command line, which begins with the name of the program, and fills in the defaults of the user.
+/// Parses a command line, which begins with the name of the program, and fills in the user's defaults.
 pub(crate) fn parse(line: &[OsString]) -> Result<Cli, Mistake> {
     let matches = Cli::command().try_get_matches_from(line)?;
     let mut cli = Cli::from_arg_matches(&matches)?;

@@ -20,8 +20,8 @@ pub(crate) struct ModeArgs {
     shared: bool,
     /// Hold one of N slots of a semaphore: up to N commands run at the same time.
     ///
-    /// The command receives the number of its slot, 0 to N-1, in LEASEHOLD_SLOT. All commands with this name have to give the same N.
-    /// Another N, or a lock of this name, is an error (exit code 78) while the name is held or waited for.
+    /// The command receives the number of its slot, 0 to N-1, in LEASEHOLD_SLOT. All commands with this name must give the same N.
+    /// While a slot is held or waited for, a command that gives another N, or uses the name as a lock, fails with exit code 78.
     #[arg(long, value_name = "N", value_parser = slots)]
     slots: Option<Mode>,
 }

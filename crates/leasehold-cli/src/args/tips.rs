@@ -8,7 +8,7 @@ use clap::{Arg, Command, CommandFactory, Error};
 
 use super::Cli;
 
-/// How much of a value is repeated. Chosen: more than any good value needs, and a few lines of a terminal.
+/// The longest part of a value that an error repeats, in characters. Chosen: more than any good value needs, and a few lines of a terminal.
 const SHOWN_MAX: usize = 200;
 
 /// Adds the next step, if there is one to add.

@@ -6,9 +6,9 @@ const INIT_EXAMPLES: &str = "\
 Example:
   leasehold redlock init redlock://db1,db2,db3
 
-Without `init`, a new deployment grants nothing until its max_ttl has passed, and at least for 5 minutes. It cannot be told \
-apart from one whose nodes have all lost their data, so run it only if no lock is held. It is refused if a node is \
-unreachable or already belongs to a deployment.";
+Without `init`, a new deployment grants nothing until its max_ttl has passed, and for at least 5 minutes. It looks the same as \
+one whose nodes have all lost their data, so run `init` only if no lock is held. `init` is refused if a node is unreachable or \
+already belongs to a deployment.";
 
 const STATUS_EXAMPLES: &str = "\
 Examples:
@@ -26,8 +26,8 @@ Example:
 
 The old nodes stop voting at once, and clients with the old URL are refused. The new deployment grants its first lock when \
 all leases of the old one have expired, after its max_ttl. Current holders keep their locks for the rest of their ttl at \
-most. A node that was unreachable is moved by the next client with the new URL that reaches it, if it is in the new list. \
-For a node that leaves the list, run the same command again, or stop it permanently.
+most. If a node in the new list was unreachable, the next client with the new URL that reaches it moves it. If a node that \
+leaves the list was unreachable, run the same command again, or stop the node permanently.
 
 Nothing is changed if a new node does not answer or belongs to another deployment, or if too few nodes have ever voted in the \
 old one. The same holds if so many old nodes are unreachable that they could still grant locks among themselves. The new list \

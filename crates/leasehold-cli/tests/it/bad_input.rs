@@ -125,7 +125,7 @@ fn sentinels() {
     );
     let server = RedisServer::start();
     let ordinary = format!("--url redis+sentinel://127.0.0.1:{}/a a", server.port());
-    refused(&leasehold, &ordinary, 78, &["is no sentinel; use redis://"]);
+    refused(&leasehold, &ordinary, 78, &["is not a sentinel; use redis://"]);
 }
 
 #[test]

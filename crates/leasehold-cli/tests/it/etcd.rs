@@ -68,7 +68,7 @@ fn a_cluster_that_cannot_be_used_says_why() {
     for (url, expected, words) in [
         ("etcd://127.0.0.1:1".to_owned(), 69, "no connection to 127.0.0.1:1"),
         (format!("{}?timeout=1s", server.url()), 78, "timeout"),
-        (format!("etcd://:sesame@127.0.0.1:{}", server.port()), 78, "a password and no user"),
+        (format!("etcd://:sesame@127.0.0.1:{}", server.port()), 78, "a password but no user"),
         (format!("etcds://127.0.0.1:{}", server.port()), 69, "ports for TLS"),
         ("etcd:///shop".to_owned(), 78, "names no host"),
     ] {

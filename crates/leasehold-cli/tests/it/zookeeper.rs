@@ -53,7 +53,7 @@ fn an_ensemble_that_cannot_be_used_says_why() {
         ("zookeeper://127.0.0.1:1".to_owned(), 69, "127.0.0.1:1 cannot be reached"),
         (format!("zookeeper://{address}/nowhere"), 78, "the chroot /nowhere does not exist"),
         (format!("zookeeper://{address}?timeout=1s"), 78, "timeout"),
-        (format!("zookeeper://:sesame@{address}"), 78, "a password and no user"),
+        (format!("zookeeper://:sesame@{address}"), 78, "a password but no user"),
         (format!("zookeeper+tls://{address}"), 78, "does not say whom to trust"),
     ] {
         let refused = leasehold.run(&format!("-n --url {url} a"), "true");

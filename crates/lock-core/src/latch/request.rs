@@ -71,7 +71,7 @@ impl Count {
             None => Err(Invalid::new(
                 "latch count",
                 count,
-                "a latch that nobody has to arrive at is always open",
+                "a latch with a count of 0 would always be open",
                 "give 1 or more",
             )),
         }

@@ -43,8 +43,8 @@ pub(super) fn login(url: &StoreUrl) -> Result<Option<Login>, Invalid> {
     let form = "write etcd://USER:PASSWORD@HOST";
     match (url.user(), url.secret()) {
         (None, None) => Ok(None),
-        (None, Some(_)) => Err(url.refuse("it has a password and no user", form)),
-        (Some(_), None) => Err(url.refuse("it has a user and no password", form)),
+        (None, Some(_)) => Err(url.refuse("it has a password but no user", form)),
+        (Some(_), None) => Err(url.refuse("it has a user but no password", form)),
         (Some(user), Some(secret)) => Ok(Some(Login { user: user.to_owned(), password: secret.to_owned() })),
     }
 }

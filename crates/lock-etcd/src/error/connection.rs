@@ -55,7 +55,7 @@ mod tls {
             InvalidCertificate(Expired | ExpiredContext { .. }) => {
                 refused.remedy("renew the certificate of the server, or set the clock of this machine right")
             }
-            InvalidCertificate(_) => refused.remedy("see that the certificate of the server is one for servers"),
+            InvalidCertificate(_) => refused.remedy("check that the certificate of the server is valid for a TLS server"),
             AlertReceived(_) => refused.remedy("name the client's certificate and its key by sslcert=FILE and sslkey=FILE: the servers' authority has to have signed it"),
             InvalidMessage(_) => refused.remedy("write etcd://, or name the port for TLS"),
             _ => return None,

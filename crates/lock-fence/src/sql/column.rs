@@ -163,7 +163,7 @@ impl FenceColumn {
                 "key",
                 "",
                 "it names no column",
-                "name the columns that tell the row from others",
+                "name the columns that identify the row",
             )
             .into());
         }

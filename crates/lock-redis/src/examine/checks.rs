@@ -69,8 +69,8 @@ fn eviction(found: &Found<'_>) -> Check {
     let remedy = "CONFIG SET maxmemory-policy noeviction, and the same in redis.conf";
     match (policy, limit) {
         ("noeviction", _) => Check::ok("eviction", "maxmemory-policy is noeviction: no held lock is dropped"),
-        ("", _) => Check::remark("eviction", "the server does not say what it does when its memory is full")
-            .with_remedy("see that it drops nothing"),
+        ("", _) => Check::remark("eviction", "the server does not report its maxmemory-policy")
+            .with_remedy("check that it evicts no keys"),
         _ if found.config.eviction == Eviction::Allowed => {
             Check::remark("eviction", format!("maxmemory-policy is {policy}, which the URL allows; it may drop held locks"))
         }
@@ -103,7 +103,7 @@ fn replication(found: &Found<'_>) -> Check {
         None if connected == 0 => Check::ok("replication", "a primary without replicas"),
         None => {
             let (what, options) = match found.config.on_failover() {
-                OnFailover::Dwell => ("free locks wait after a fail-over, so that none is held twice", "replicas=N"),
+                OnFailover::Dwell => ("after a fail-over, no free lock is granted for a dwell, so that none is held twice", "replicas=N"),
                 OnFailover::Grant => {
                     ("a fail-over may give a held lock to a second holder", "replicas=N and failover=dwell")
                 }

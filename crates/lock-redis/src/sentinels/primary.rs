@@ -117,7 +117,7 @@ impl Primary {
 /// The sentinel has missed a fail-over.
 fn outdated(named: &Named, last: &Named) -> Failure {
     let message = format!(
-        "a sentinel names {} as the primary in epoch {}, but epoch {} was seen",
+        "a sentinel names {} as the primary in epoch {}, but epoch {} has begun",
         named.address, named.epoch, last.epoch
     );
     Failure::new(ErrorKind::Unavailable, Effect::None, message)

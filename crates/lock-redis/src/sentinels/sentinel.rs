@@ -71,7 +71,7 @@ fn refused(shown: &str, span: Span, error: &RedisError) -> Failure {
             .remedy("give the user of the sentinels +sentinel +subscribe +ping and &+switch-master");
     }
     if error.to_string().contains("unknown command") {
-        return Failure::new(ErrorKind::Config, Effect::None, format!("{shown} is no sentinel"))
+        return Failure::new(ErrorKind::Config, Effect::None, format!("{shown} is not a sentinel"))
             .remedy("use redis:// for an ordinary server, or give the addresses of the sentinels");
     }
     classify(connecting(shown, span.within), error)

@@ -83,7 +83,7 @@ fn what_is_wrong_with_a_url_of_sentinels_is_said() {
     );
     let ordinary = RedisServer::start();
     let url = format!("redis+sentinel://127.0.0.1:{}/{MASTER}", ordinary.port());
-    are_refused(&url, ErrorKind::Config, &["is no sentinel; use redis:// for an ordinary server"]);
+    are_refused(&url, ErrorKind::Config, &["is not a sentinel; use redis:// for an ordinary server"]);
     let url = format!("redis://:{}@{at}", PASSWORDS.1);
     are_refused(&url, ErrorKind::Config, &["is a sentinel; use redis+sentinel://HOST:PORT/NAME"]);
     // One sentinel that does not answer is no obstacle.

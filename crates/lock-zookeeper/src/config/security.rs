@@ -54,12 +54,12 @@ pub(super) fn login(url: &StoreUrl) -> Result<Option<Login>, Invalid> {
     let Some(user) = url.user() else {
         return match (url.secret(), url.option("auth")) {
             (None, None) => Ok(None),
-            (Some(_), _) => Err(url.refuse("it has a password and no user", form)),
+            (Some(_), _) => Err(url.refuse("it has a password but no user", form)),
             (None, Some(_)) => Err(url.refuse("auth needs a user and a password", form)),
         };
     };
     let secret = url.secret().filter(|secret| !secret.is_empty());
-    let secret = secret.ok_or_else(|| url.refuse("it has a user and no password", form))?;
+    let secret = secret.ok_or_else(|| url.refuse("it has a user but no password", form))?;
     match url.option("auth") {
         Some("sasl") if [user, secret].into_iter().any(is_odd_in_sasl) => Err(url.refuse(
             "SASL cannot send every character of its user or password",
