@@ -12,7 +12,7 @@ use crate::locks::Locks;
 use crate::report::{Next, say_warning};
 use crate::store::Store;
 
-/// Polls some locks of a store, even if it was away meanwhile.
+/// Polls some locks of a store, even if the store was unreachable meanwhile.
 pub(crate) struct Poller {
     locks: Locks,
     pattern: String,

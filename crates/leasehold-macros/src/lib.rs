@@ -75,8 +75,8 @@ use settings::Settings;
 /// The body of a *plain* function runs to its end, because nothing can stop a thread. Then the function returns the loss as its
 /// error, whatever the body returned. So long work should call `guard.check()?` between its steps.
 ///
-/// An unreachable store is an error after an operation timeout or two, whatever the `wait`, and the body does not run. To wait for the
-/// store, acquire a mutex with `on_unavailable` in the function instead.
+/// If the store is unreachable, the function returns an error after an operation timeout or two, whatever the `wait`, and the body does not
+/// run. To wait for the store, acquire a mutex with `on_unavailable` in the function instead.
 ///
 /// An error of the lock takes precedence over one of the body. `Error::Acquire` means that the lock was not
 /// acquired, and the body has not begun; or that the body could not acquire another lock or change a hold, and returned that.

@@ -50,7 +50,7 @@ pub struct PoolBuilder {
 
 #[cfg(feature = "deadpool")]
 impl PoolBuilder {
-    /// Opens connections of the client's own to the pool's server at this URL. They notify waiters, renew leases and release
+    /// Opens the client's own connections to the pool's server at this URL. They notify waiters, renew leases and release
     /// locks, however busy the pool is. The URL's options apply to the client.
     pub fn push(mut self, url: impl Into<String>) -> Self {
         self.push = Some(url.into());

@@ -77,9 +77,9 @@
 //!
 //! With threads as well, use a plain mutex where you can: code that takes the guard as an argument shows who holds the lock.
 //!
-//! # When the store is away
+//! # When the store is unreachable
 //!
-//! A mutex returns the store's error after an operation timeout. With [`OnUnavailable::Wait`](crate::OnUnavailable::Wait), it waits for the store as long as for other holders. `locks.degrading(name)` goes on with a lock of this process: other processes may hold
+//! A mutex returns the store's error after an operation timeout. With [`OnUnavailable::Wait`](crate::OnUnavailable::Wait), it waits for the store as long as for other holders. `locks.degrading(name)` falls back to a process-local lock: other processes may hold
 //! it at the same time. Its guard says so, and then it has no fencing token.
 //!
 //! ```
@@ -156,7 +156,7 @@
 //!
 //! # Values that are computed once
 //!
-//! `locks.single_flight(key)` computes a value once, although many callers in many processes miss the cache at the same time.
+//! `locks.single_flight(key)` computes a value once, even if many callers in many processes miss the cache at the same time.
 //! [`SingleFlight`] has an example. The cache is yours; say with the trait [`Cache`] how it finds and keeps a value.
 //!
 //! # Which errors to retry

@@ -34,7 +34,7 @@ pub async fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> 
     Ok(builder(config).await?.build()?)
 }
 
-/// Opens the store of a configuration, and begins to configure a client of it, for instance with an
+/// Opens the store of a configuration, and returns the builder of a client, for instance to set an
 /// [`Observer`](crate::observe::Observer).
 ///
 /// # Errors

@@ -12,8 +12,8 @@
 //! | `lost` | error | a hold was lost | `token`, `held_ms`, `reason` |
 //! | `released` | debug | the lock was released, or passed on to a waiter of the same client | `token`, `held_ms` |
 //! | `release pending` | warn | the store did not confirm a release; it is repeated in the background | `token`, `error` |
-//! | `release given up` | info | a pending release is not repeated any more: its lease has expired, or it will with its ttl | `token`, `pending_ms` |
-//! | `degraded` | warn | the store was away, and [`Degrading`](crate::kit::Degrading) gave a lock of this process | `waited_ms`, `error` |
+//! | `release given up` | info | a pending release is not repeated any more: its lease has expired, or will expire with its ttl | `token`, `pending_ms` |
+//! | `degraded` | warn | the store was unreachable, and [`Degrading`](crate::kit::Degrading) fell back to a process-local lock | `waited_ms`, `error` |
 //! | `request failed` | debug | a request to acquire, renew or release the lock failed, or was not answered in time | `error` |
 //! | `store unavailable` | warn | the store did not answer in time, or cannot serve; once for the client | `error` |
 //! | `store available` | info | the store answers again | `after_ms` |

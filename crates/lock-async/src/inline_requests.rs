@@ -1,7 +1,7 @@
 //! Inline requests: the waiting task polls its own request while that is the only one at its site, which saves a hop to the driver task.
 //!
 //! Such a request still belongs to the site; the task only polls it. As soon as anything else happens at the site, or
-//! the task goes away, a loop of the driver continues the request. So no other waiter depends on a task that may not be
+//! the task ends, a loop of the driver continues the request. So no other waiter depends on a task that may not be
 //! polled, and dropping the task cancels nothing.
 
 use std::mem;

@@ -115,7 +115,7 @@ impl<M> NamedLock<M> {
         self.0.identity()
     }
 
-    /// Reports to the observers that the caller continues with a lock of this process.
+    /// Reports to the observers that the caller continues with a process-local lock.
     #[doc(hidden)]
     pub fn degraded(&self, waited: Duration, error: &BackendError) {
         self.0.degraded(waited, error);

@@ -16,7 +16,7 @@ pub enum LossReason {
     Expired(Option<BackendError>),
     /// An operator ended the lease, as `leasehold break` does.
     Revoked {
-        /// Who did, as they described themselves.
+        /// The operator, by their own description.
         by: Note,
     },
     /// The store says that the lease no longer exists, although it should have lasted longer: the store lost it, or somebody else has the

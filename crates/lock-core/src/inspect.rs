@@ -17,7 +17,7 @@ use crate::{Holder, LockName, Mode, Note, Slots};
 pub struct Entry {
     /// The lock.
     pub name: LockName,
-    /// Who holds it; of several, the one whose lease ends last.
+    /// The holder: of several, the one whose lease ends last.
     pub holder: Holder,
     /// How long until that lease ends if nobody renews it; `None` if it never expires, or ends with the session of its holder.
     pub remaining: Option<Duration>,
@@ -85,9 +85,9 @@ impl fmt::Display for Votes {
 /// One lease that holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Who holds it.
+    /// The holder.
     pub holder: Holder,
-    /// Who else may hold the lock at the same time.
+    /// How the lock is shared.
     pub mode: Mode,
     /// The slots of its permits.
     pub slots: Slots,

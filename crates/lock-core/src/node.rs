@@ -15,8 +15,8 @@
 //!   highest token, which then replaces the stored token; the ttl is re-armed. `Higher` names the own grant's token if
 //!   that is above, or the first token of a later holder. F and the longest ttl are raised to the highest of all these
 //!   leases, whatever the answers are. Nothing is created. So a ttl can be announced before anything is granted for it.
-//! - Both work only under the epoch in which the node votes at this run; otherwise [`Told::Abstains`], and nothing was
-//!   changed.
+//! - Both work only under the epoch in which the node votes at this run; otherwise the answer is [`Told::Abstains`],
+//!   and nothing is changed.
 //! - **Release** always works: it ends the owner's hold, and leaves a tombstone if a claim may still arrive.
 //! - A node that lost its memory has no epoch. It is **marked** with a fresh one and abstains until that is
 //!   **installed**; both compare before they set, so that any number of clients may do it together. A mark says which
@@ -127,7 +127,7 @@ pub struct View {
 /// A request to a node.
 #[derive(Clone, Debug)]
 pub enum Ask {
-    /// Asks for a grant. If the answer is the wish itself, it also counts as acknowledged.
+    /// Asks for a grant. If the node grants exactly the token that the claim wishes for, the grant also counts as acknowledged.
     Acquire {
         /// The claim. An owner asks once.
         claim: Arc<Claim>,
@@ -229,7 +229,7 @@ pub enum Recording {
 /// The record of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The last epoch that was seen to begin there.
+    /// The last epoch that a client saw begin there.
     pub epoch: Epoch,
     /// How long ago that was recorded, by the clock of the node that recorded it.
     pub age: Duration,

@@ -19,7 +19,7 @@ pub enum AcquireError {
         name: LockName,
         /// How long the wait lasted, in whole milliseconds.
         waited: Duration,
-        /// Who held it, as the store last reported. The lock may have been free, with others before this waiter in the queue.
+        /// The holder, as the store last reported. The lock may have been free, with others before this waiter in the queue.
         holder: Option<Holder>,
     },
     /// The store granted a token that is not above one that this client has had, so the store lost its memory.
@@ -58,13 +58,13 @@ pub enum AcquireError {
 /// The lock is not free, according to the store. The answer to a call that does not wait.
 ///
 /// Usually somebody else holds it. For a reader, a writer holds it or waits for it. For a semaphore, too few permits are free, or
-/// somebody waits who came first. Of several holders, the one whose lease ends last is named.
+/// an earlier waiter comes first. Of several holders, the one whose lease ends last is named.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the lock \"{name}\" is not free; {}", Holder::obstacle(holder.as_ref()))]
 pub struct Busy {
     /// The lock.
     pub name: LockName,
-    /// Who holds it or waits before the caller, if known.
+    /// The holder, or a waiter before the caller, if known.
     pub holder: Option<Holder>,
 }
 
@@ -114,7 +114,7 @@ impl From<TryAcquireError> for AcquireError {
 pub enum Refusal {
     /// The lock is held, and the caller did not want to wait: an answer, not an error.
     Busy {
-        /// Who holds it, if known.
+        /// The holder, if known.
         holder: Option<Holder>,
     },
     /// An error.

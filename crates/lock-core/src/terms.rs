@@ -46,7 +46,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Who else may hold the lock at the same time.
+/// How the lock is shared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {
@@ -251,7 +251,7 @@ impl fmt::Display for NameKind {
 /// The terms of a lease. Turns share a lease only if their terms are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
-    /// Who else may hold the lock at the same time.
+    /// How the lock is shared.
     pub mode: Mode,
     /// How long the store keeps the lease when nobody renews it.
     pub ttl: Ttl,

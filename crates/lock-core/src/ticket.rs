@@ -18,7 +18,7 @@ const FORM: &str = "lht1";
 /// A ticket is a secret: anyone who has it can take the lock over. `Debug` and `Display` hide the secret;
 /// [`expose`](Self::expose) and serde give the whole ticket as text, which [`FromStr`] and serde read again.
 ///
-/// Nobody renews the lease of a ticket. If it is not adopted before the ttl is over, the lock is free.
+/// Nobody renews the lease of a ticket. If it is not adopted before the ttl expires, the lock becomes free.
 ///
 /// ```
 /// # use lock_core as leasehold;
@@ -128,7 +128,8 @@ impl FromStr for Ticket {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let problem = "it is not the text of a ticket of this version";
-        Self::parse(text).ok_or_else(|| Invalid::new("ticket", "(hidden)", problem, "pass the text that `expose` returned"))
+        Self::parse(text)
+            .ok_or_else(|| Invalid::new("ticket", "(hidden)", problem, "pass the text that `expose` returned"))
     }
 }
 

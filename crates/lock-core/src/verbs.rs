@@ -100,7 +100,7 @@ impl Claim {
 pub struct Lease {
     /// The lock.
     pub name: LockName,
-    /// Who holds it.
+    /// The holder.
     pub owner: Owner,
     /// The tokens of the turns under this lease.
     pub tokens: TokenRange,
@@ -153,7 +153,7 @@ pub enum Answer {
         remaining: Option<Duration>,
         /// How long the store keeps the place.
         valid_for: Duration,
-        /// Who holds the lock now: of several, the one whose lease ends last.
+        /// The current holder: of several, the one whose lease ends last.
         holder: Holder,
         /// The highest token that was drawn for the name before this answer, or for any name if all share a counter;
         /// `None` if the store does not report it. A grant with a higher token is later than this answer.
@@ -163,7 +163,7 @@ pub enum Answer {
     Busy {
         /// As in [`Answer::Queued`].
         remaining: Option<Duration>,
-        /// Who holds the lock now: of several, the one whose lease ends last.
+        /// The current holder: of several, the one whose lease ends last.
         holder: Holder,
         /// As in [`Answer::Queued`].
         drawn: Option<FencingToken>,
@@ -184,7 +184,7 @@ pub enum Renewed {
     NotHeld,
     /// Somebody [revoked](crate::AsyncBackend::revoke) the lease, and the store still remembers who.
     Revoked {
-        /// Who did.
+        /// The operator, by their own description.
         by: Note,
     },
     /// The store cannot tell now, and why. This is like an error, but for this lease only, which is then asked for again.

@@ -11,7 +11,7 @@
 //! - *A key that is gone* is a lock that is lost, although its lease may live.
 //! - *After an election*, the next renewal moves each entry to a new lease, because the earlier leader may have the old one ended. A new leader gives
 //!   all leases their whole ttl again.
-//! - *The entry of a waiter* lasts for about eleven seconds at most, and is renewed while it waits.
+//! - *A waiter's entry* expires within about eleven seconds unless it is renewed, which the client does while it waits.
 //!
 //! # Tokens
 //! A token is the base, plus 64 times the revision that created the holder's entry, plus 1. For permits, it is the revision that took the slots. The
@@ -25,8 +25,8 @@
 //!
 //! # Users
 //! A user logs in again when its token has expired, and when a server has forgotten it. One that is removed, or whose password or rights change, is
-//! denied from the next request on, and loses its locks at their deadlines. Entries show a hash of the owner, so who can read them cannot
-//! release a lock as its holder. Who can write to the keys can delete them.
+//! denied from the next request on, and loses its locks at their deadlines. Entries show a hash of the owner, so a user with read access
+//! cannot release a lock as its holder. A user with write access can delete the keys.
 //!
 //! # Known faults of servers
 //! Two faults do no harm to these locks, and are tested: leaders that were suspended end leases that their successors have renewed (before 3.4.31 and

@@ -11,7 +11,7 @@ use pollster::block_on;
 
 use crate::Refused;
 
-/// Remembers the highest token that each resource has seen, and refuses lower ones. For resources that one process owns.
+/// Remembers the highest token that each resource has seen, and refuses lower ones. Use it for resources that one process owns.
 ///
 /// A check alone is not enough: a holder could be paused between the check and its write, and write after a later holder.
 /// So [`write`](Self::write) and [`begin_write`](Self::begin_write) make one step of both. A later holder's write waits until
@@ -36,7 +36,7 @@ use crate::Refused;
 /// # Ok::<(), fence::Refused>(())
 /// ```
 ///
-/// Resources are known by any text. The permits of a semaphore need a resource for each slot, such as `gpu/3`, because tokens of
+/// The name of a resource can be any text. The permits of a semaphore need a resource for each slot, such as `gpu/3`, because tokens of
 /// different slots say nothing about each other.
 ///
 /// The gate forgets everything with its process, and keeps about a hundred bytes for each resource until then. If what it
@@ -68,8 +68,8 @@ impl Gate {
     /// `Refused`; the write was not run.
     ///
     /// # Blocking
-    /// Until the writes of earlier holders have ended. A write must not call this for the same resource with another token,
-    /// since it would wait for itself.
+    /// Until the writes of earlier holders have ended. A write must not call this for the same resource with another token:
+    /// it would deadlock.
     pub fn write<T>(&self, resource: &str, token: FencingToken, write: impl FnOnce() -> T) -> Result<T, Refused> {
         let _admitted = block_on(self.begin_write(resource, token))?;
         Ok(write())
@@ -79,7 +79,7 @@ impl Gate {
     /// writes of earlier holders have ended.
     ///
     /// # Errors
-    /// `Refused`, also if a later holder comes during the wait.
+    /// `Refused`, even if the later holder comes only during the wait.
     ///
     /// # Cancel safety
     /// A future that is dropped lets no write in. The resource has seen its token all the same.
@@ -102,11 +102,11 @@ impl Gate {
     /// ```
     ///
     /// # Errors
-    /// `Refused`, also if a later holder comes during the wait. Read nothing, and stop.
+    /// `Refused`, even if the later holder comes only during the wait. Read nothing, and stop.
     ///
     /// # Blocking
-    /// Until the writes of earlier holders have ended. A write must not call this for its own resource with another token, since it
-    /// would wait for itself.
+    /// Until the writes of earlier holders have ended. A write must not call this for its own resource with another token: it would
+    /// deadlock.
     pub fn raise(&self, resource: &str, token: WriteToken) -> Result<(), Refused> {
         block_on(self.raise_async(resource, token))
     }
@@ -181,7 +181,7 @@ impl Resources {
         }
     }
 
-    /// The map is whole also after a panic, since none happens while it is changed.
+    /// The map is whole even after a panic, since none happens while it is changed.
     fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Resource>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -221,7 +221,7 @@ impl<D: Driver, M> Lock<D, M> {
         self.site()?.last_error()
     }
 
-    /// Reports that the caller continues with a lock of this process, because the store is away.
+    /// Reports that the caller continues with a process-local lock, because the store is unreachable.
     pub fn degraded(&self, waited: Duration, error: &BackendError) {
         if let (Ok((name, _)), Some(observers)) = (&self.wanted, &self.stations.context().observers) {
             let events = PendingEvents::new(name.clone(), Arc::clone(observers));

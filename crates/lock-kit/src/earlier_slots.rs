@@ -1,4 +1,4 @@
-//! Finds missed slots: the slots before one that nobody has run.
+//! Finds missed slots: earlier slots for which no job has run.
 
 use std::time::{Duration, SystemTime};
 

@@ -23,7 +23,7 @@ pub fn connect(config: &MysqlConfig) -> Result<Bridged<Store>, BackendError> {
     over(Source::Own, config)
 }
 
-/// The same, with requests over your own pool. Connections of the client's own, to the servers of the configuration, poll for waiters, renew
+/// The same, with requests over your own pool. The client's own connections to the servers of the configuration poll for waiters, renew
 /// leases and release locks, however busy the pool is.
 ///
 /// # Errors

@@ -32,7 +32,7 @@ impl Fences {
         Self { config: config.clone() }
     }
 
-    /// Begins a transaction, and fences it. The guard stays borrowed until the transaction ends, so the lock is not released before.
+    /// Begins a transaction, and fences it. The guard stays borrowed until the transaction ends, so the lock is not released before then.
     ///
     /// Waits for other transactions that are fenced by the same lease, for as long as `innodb_lock_wait_timeout` says. End the transaction by
     /// `commit` or `rollback`: one that is dropped ends when its connection is used next.

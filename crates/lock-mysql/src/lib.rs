@@ -14,7 +14,7 @@
 //! # What is not guaranteed
 //! - Leases are timed by the server's clock. Set forward, it ends them early: two clients can hold one lock until the first one renews. Fences
 //!   still hold.
-//! - A fail-over to an asynchronous replica may lose the latest grants. Tokens then go on above the clock.
+//! - A fail-over to an asynchronous replica may lose the latest grants. Tokens then continue above the clock.
 //! - A fence ends with its transaction: also with one that a statement commits by itself, such as `CREATE TABLE`, and with a return to a
 //!   savepoint from before the fence.
 //! - A fenced transaction that stays open keeps the lock from everybody else. Set `wait_timeout`, or `idle_transaction_timeout` on MariaDB.
@@ -35,7 +35,7 @@
 //!   `innodb_lock_wait_timeout`, 50 s by default. Then it fails with 1205, and its transaction stays open: roll it back.
 //! - *`REPEATABLE READ`*, the default: what a transaction has read before the fence is older than the fence. If another fenced transaction of the
 //!   lease was in between, the fence is refused with `LH002`. So is a call that has to wait for one; [`Fences`] knows the first token of
-//!   the lease, and simply waits. `READ COMMITTED` has no `LH002`.
+//!   the lease, and simply waits. With `READ COMMITTED`, `LH002` does not occur.
 //! - *`SERIALIZABLE`*: each read locks, so renewals wait for the transaction. This lease may expire, and so may others of its client.
 //! - *Long transactions.* Renewals pass an open fence at the other levels, so a transaction may take longer than the ttl. If the lease expires
 //!   meanwhile, the guard reports a loss, and the transaction may still commit. Listings do not show the lock then.
@@ -88,7 +88,7 @@
 //! | with many requests at once | up to eight for requests, and up to eight for renewals, until they are unused for 30 s |
 //!
 //! All waiters of a client share a poll. A poll that takes longer than 2 ms lengthens the pauses by the same factor. Requests can go over a pool of
-//! the user's to the same server and database; renewals, late releases and waiters have connections of the client's own. Let the
+//! the user's to the same server and database; renewals, late releases and waiters use the client's own connections. Let the
 //! connections of the pool begin with `SET SESSION innodb_lock_wait_timeout = 1`, as the client's own do, and set no `timestamp` in them. A proxy
 //! has to send everything to the primary, and keep a transaction on one connection.
 //!

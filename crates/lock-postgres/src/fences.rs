@@ -27,7 +27,7 @@ impl Fences {
         Self { statement: format!("SELECT {}.fence($1, $2)", config.quoted_schema()), config: config.clone() }
     }
 
-    /// Begins a transaction, and fences it. The guard stays borrowed until the transaction ends, so the lock is not released before.
+    /// Begins a transaction, and fences it. The guard stays borrowed until the transaction ends, so the lock is not released before then.
     ///
     /// Waits for transactions of earlier turns under the same lease, and for a first transaction of the same turn.
     ///

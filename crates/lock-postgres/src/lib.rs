@@ -13,7 +13,7 @@
 //! # What is not guaranteed
 //! - Leases are timed by the server's clock. Set forward, it ends them early: two clients can hold one lock until the first one renews. Fences
 //!   still hold.
-//! - A fail-over to an asynchronous standby may lose the latest grants. Tokens then go on above the clock.
+//! - A fail-over to an asynchronous standby may lose the latest grants. Tokens then continue above the clock.
 //! - A fenced transaction that stays open keeps the lock from everybody else. Set `idle_in_transaction_session_timeout`.
 //!
 //! # Fenced transactions

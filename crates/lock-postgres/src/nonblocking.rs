@@ -40,7 +40,7 @@ pub async fn connect(config: &PostgresConfig) -> Result<Store, BackendError> {
     over(Source::Own, config).await
 }
 
-/// The same, with requests over your own pool. Connections of the client's own, to the servers of the configuration, notify waiters, renew
+/// The same, with requests over your own pool. The client's own connections to the servers of the configuration notify waiters, renew
 /// leases and release locks, however busy the pool is.
 ///
 /// # Errors

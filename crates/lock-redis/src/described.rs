@@ -26,7 +26,9 @@ impl StoreConfig for RedisConfig {
         match (self.on_failover(), self.longest_ttl()) {
             (OnFailover::Dwell, longest) => {
                 let limit = longest.map_or_else(String::new, |longest| format!("; the longest ttl is {longest}"));
-                format!("at most one holder, even after a restart or a fail-over: no free lock is granted until old leases have ended{limit}")
+                format!(
+                    "at most one holder, even after a restart or a fail-over: no free lock is granted until old leases have ended{limit}"
+                )
             }
             (OnFailover::Grant, _) => {
                 "at most one holder, unless the server forgets: after a restart without its data, or a fail-over to a \

@@ -9,7 +9,7 @@
 //! (`repl-backlog-ttl`, an hour by default). A node should have no replicas.
 //!
 //! A replica, and a server of a cluster, are refused with an error of kind `Config`. Errors name the node's address. A
-//! node has its own connections, which are made with the first request and replaced when they break.
+//! node has its own connections, which are opened at the first request and replaced when they break.
 
 mod ask;
 pub mod blocking;

@@ -77,6 +77,10 @@ pub(crate) fn damaged<D: Database>(invalid: Invalid) -> BackendError {
 
 /// An answer that this client does not understand.
 pub(crate) fn unreadable<D: Database>(failure: serde_json::Error) -> BackendError {
-    error::<D>(ErrorKind::Protocol, Effect::Unknown, "a function returned an answer that this client does not understand")
-        .with_source(failure)
+    error::<D>(
+        ErrorKind::Protocol,
+        Effect::Unknown,
+        "a function returned an answer that this client does not understand",
+    )
+    .with_source(failure)
 }

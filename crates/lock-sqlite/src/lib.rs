@@ -10,8 +10,8 @@
 //!   clock. Containers may mount a boot id of their own.
 //! - Tokens survive the end of every process and of the machine. Each is also above the wall clock in microseconds since
 //!   1970, so tokens rise even after the file was deleted, or replaced by a backup.
-//! - Readers hold a lock together, and so do the holders of a semaphore's permits. Each lease ends at its own end.
-//! - A program that uses a file of an earlier version may go on while newer ones use it: it sees a lock that several hold as
+//! - Readers hold a lock together, and so do the holders of a semaphore's permits. Each lease expires on its own.
+//! - A program of an earlier version may keep using the file while newer ones use it: it sees a lock with several holders as
 //!   held by somebody else, until the last of their leases has ended.
 //! - A file that is deleted or replaced under a running client is noticed before the client's next request, which goes
 //!   to the file that has the path now. What was held in the old one is lost, and reported as lost. Deleting one of the
@@ -24,7 +24,7 @@
 //!   be detected and must not be used. The offset of a time namespace is subtracted from the clock. On Linux `/proc`
 //!   must be mounted in full (not with `subset=pid`), because it identifies the boot and lists the mounts.
 //! - **The directory has to be shared**, not the file alone: SQLite keeps two more files beside it. A file with hard
-//!   links is refused, also while it is open, and on Linux one that is mounted by itself (`docker -v FILE:FILE`).
+//!   links is refused, even while it is open, and on Linux one that is mounted by itself (`docker -v FILE:FILE`).
 //!   Writing a copy *into* the file while it is in use damages it.
 //! - **Nobody may delete or replace the file while it is in use.** Its holders learn of it by their next renewal, within a
 //!   third of the ttl. Until then others can hold the same locks in the new file.

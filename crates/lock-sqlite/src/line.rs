@@ -1,7 +1,7 @@
-//! The line of requests for one connection, and the right to serve it.
+//! The queue of requests for one connection, and the right to serve it.
 //!
 //! One thread at a time serves. It takes the first request with all that can share its transaction, and then passes the
-//! right to the thread of the next request. So requests that arrive during a commit share the next one.
+//! right to the thread of the next request. Requests that arrive during a commit therefore share the next transaction.
 
 use std::fmt;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl fmt::Debug for Line {
     }
 }
 
-/// The right to serve a line.
+/// The right to serve a queue.
 pub(crate) struct Serving {
     line: Arc<Line>,
     /// `None` once it was given back.

@@ -1,6 +1,6 @@
 //! The statements, and what their rows mean. Pure: nothing here touches a file or a clock.
 //!
-//! In every statement `:now` is the present moment. Rows of all boots count by it: those of a boot that is over were ended when
+//! In every statement `:now` is the present moment. Rows of all boots count by it: those of an earlier boot were ended when
 //! the file was opened (see `boots`), and the others count from the same start of the machine.
 
 use std::error::Error;

@@ -6,7 +6,7 @@ use leasehold::inspect::Mode;
 
 use super::limit::limit;
 
-/// Who else may hold the lock at the same time.
+/// How the lock is shared.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct ModeArgs {

@@ -21,7 +21,8 @@ fn nodes(report: &Report, checks: &mut Checks) {
     let health = Health::of(report);
     let check = if report.is_blank() {
         let problem = "no node knows the others yet, so no lock is granted at first";
-        Check::remark("quorum", problem).with_remedy("if no lock was ever granted there, run leasehold redlock init URL")
+        Check::remark("quorum", problem)
+            .with_remedy("if no lock was ever granted there, run leasehold redlock init URL")
     } else if !health.can_grant() {
         let problem = Check::failed("quorum", format!("no lock can be granted: {health}"));
         return checks.add_failed(problem.with_remedy("leasehold redlock status URL says more"), Exit::Unavailable);

@@ -10,7 +10,7 @@ use crate::ConnectError;
 
 /// Makes clients from the pools that a program already has. Import it to call `Client::from_pool`.
 pub trait FromMysql: Sized {
-    /// Acquires locks through a pool. Connections of the client's own, to the servers of the URL, poll for waiters, renew leases and release locks,
+    /// Acquires locks through a pool. The client's own connections to the servers of the URL poll for waiters, renew leases and release locks,
     /// however busy the pool is. The URL's options apply to the client.
     ///
     /// # Errors

@@ -40,7 +40,7 @@ pub enum LatchError {
         /// The latch.
         name: LockName,
     },
-    /// The store has forgotten the arrivals during the wait: the ttl of the latch was over, or the store lost its data.
+    /// The store has forgotten the arrivals during the wait: the ttl of the latch expired, or the store lost its data.
     #[error(
         "the store has forgotten the latch \"{name}\": its ttl passed without an arrival, or the store lost its data; begin again, with a longer ttl if that is why"
     )]

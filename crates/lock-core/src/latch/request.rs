@@ -177,7 +177,7 @@ pub enum Watching {
 /// A latch after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Its state; `None` if nothing is stored: nobody has used it yet, or its ttl is over.
+    /// Its state; `None` if nothing is stored: nobody has used it yet, or its ttl has expired.
     pub state: Option<LatchState>,
     /// Whether the store will try to notify this client. Only after a look that wants it.
     pub told: bool,

@@ -44,7 +44,7 @@ pub struct Revocation {
     pub token: FencingToken,
     /// The owners whose leases end.
     pub owners: Vec<OwnerDigest>,
-    /// Who ends them.
+    /// The operator who ends them.
     pub by: Note,
     /// How long to remember it.
     pub lasts: Duration,

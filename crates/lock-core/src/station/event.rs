@@ -47,7 +47,7 @@ pub enum Event {
         lock: LockName,
         /// How long it has waited so far.
         waited: Duration,
-        /// Who holds the lock, if known.
+        /// The holder, if known.
         holder: Option<Holder>,
         /// Why the store does not grant the lock, if it fails.
         error: Option<BackendError>,
@@ -89,7 +89,7 @@ pub enum Event {
         /// How long its release was pending; `None` if it was confirmed at once.
         pending: Option<Duration>,
     },
-    /// A hold was detached: its lease stays at the store, until its ticket is adopted, or until its ttl is over.
+    /// A hold was detached: its lease stays at the store, until its ticket is adopted, or until its ttl has expired.
     #[non_exhaustive]
     Detached {
         /// The lock.
@@ -112,7 +112,7 @@ pub enum Event {
         /// Why it was not confirmed.
         error: BackendError,
     },
-    /// A pending release is not repeated any more: its lease has expired, or it will with its ttl.
+    /// A pending release is not repeated any more: its lease has expired, or will expire with its ttl.
     #[non_exhaustive]
     ReleaseGivenUp {
         /// The lock.
@@ -122,7 +122,7 @@ pub enum Event {
         /// How long the release was pending.
         pending: Duration,
     },
-    /// The store was away, and the caller had chosen to continue with a lock of this process only: other processes may hold the
+    /// The store was unreachable, and the caller had chosen to continue with a process-local lock: other processes may hold the
     /// lock at the same time.
     #[non_exhaustive]
     Degraded {

@@ -11,13 +11,13 @@ pub enum Outcome {
     /// The lock is held, and the call did not wait.
     #[non_exhaustive]
     Busy {
-        /// Who holds it, if known.
+        /// The holder, if known.
         holder: Option<Holder>,
     },
     /// The wait, or the requests that it may take, ended while the lock was held.
     #[non_exhaustive]
     TimedOut {
-        /// Who held it, if known.
+        /// The last known holder, if any.
         holder: Option<Holder>,
     },
     /// The call was cancelled with a token.
@@ -43,7 +43,7 @@ impl Outcome {
         }
     }
 
-    /// Who holds the lock, if known.
+    /// The holder, if known.
     pub fn holder(&self) -> Option<&Holder> {
         match self {
             Self::Busy { holder } | Self::TimedOut { holder } => holder.as_ref(),

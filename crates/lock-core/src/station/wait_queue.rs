@@ -142,7 +142,7 @@ impl WaitQueue {
         self.take_with(WaitEnd::Impatience, |waiter| is_it(waiter.join.turn))
     }
 
-    /// Removes the waiters that match, of those that give up while the store is away.
+    /// Removes the waiters that match, of those that give up while the store is unreachable.
     pub(super) fn take_failing(&mut self, is_it: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
         self.take_with(WaitEnd::Outage, is_it)
     }

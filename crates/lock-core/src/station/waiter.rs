@@ -29,7 +29,7 @@ pub(super) enum WaitEnd {
     Deadline(Moment),
     /// The answer with this number, unless it is a grant.
     Answer(u64),
-    /// A store that is away.
+    /// An unreachable store.
     Outage,
 }
 

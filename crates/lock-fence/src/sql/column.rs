@@ -159,13 +159,7 @@ impl FenceColumn {
     /// The condition that a row has this key; its values begin with this number.
     fn found_by(&self, key: &[Value<'_>], first: usize) -> Result<String, SqlError> {
         if key.is_empty() {
-            return Err(Invalid::new(
-                "key",
-                "",
-                "it names no column",
-                "name the columns that identify the row",
-            )
-            .into());
+            return Err(Invalid::new("key", "", "it names no column", "name the columns that identify the row").into());
         }
         let equal = key
             .iter()

@@ -27,7 +27,7 @@ use super::fence::Fence;
 /// # }
 /// ```
 ///
-/// Resources are known by any text. The permits of a semaphore need a resource for each slot, such as `gpu/3`.
+/// The name of a resource can be any text. The permits of a semaphore need a resource for each slot, such as `gpu/3`.
 #[derive(Clone, Copy, Debug)]
 pub struct FenceTable;
 

@@ -11,7 +11,7 @@ use crate::errors::{AcquireAllError, ReleaseAllError};
 use crate::guards::{Guards, Stack};
 use crate::set::{SetPlan, passes};
 
-/// All of these locks, which may be of several clients and stores. Each keeps its own options; the shortest
+/// A set of locks that are acquired together, of one or several clients and stores. Each keeps its own options; the shortest
 /// [`wait`](All::wait) is that of the set.
 ///
 /// Locks of several clients are acquired in the order of their [locations](lock_core::Location). To avoid deadlocks, all processes must name a

@@ -4,7 +4,7 @@ use std::future::Future;
 
 use crate::single_flight::{Entry, Found};
 
-/// A cache of values: a Redis, a memcached, a table. The locks need not be in the same place.
+/// A cache of values, such as Redis, memcached or a table. The locks need not be in the same place.
 ///
 /// # Errors
 /// An error of the cache ends the call. If the cache may be unreachable, return `None` from `get` and `Ok` from `put`: then each

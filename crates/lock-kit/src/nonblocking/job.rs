@@ -208,8 +208,8 @@ impl Job {
     ///
     /// # Errors
     /// `Acquire` if the plan is invalid, the store does not support it, or the store failed. `NotMarked` if the slot could not be marked.
-    /// `Lost` if the lock was lost before the work can begin; with [`retry_after_crash`](Self::retry_after_crash), also if the mark of the
-    /// slot was.
+    /// `Lost` if the lock was lost before the work can begin; with [`retry_after_crash`](Self::retry_after_crash), even if only the mark of
+    /// the slot was.
     ///
     /// # Cancel safety
     /// Dropping the future releases what was acquired in the background. Once the store was asked to mark the slot, the slot counts

@@ -47,7 +47,7 @@ pub trait Kit {
     /// One leader among several machines, with fail-over. [`Election`] has an example.
     fn election(&self, name: impl AsRef<str>) -> Election;
 
-    /// A value that is computed once, although many callers in many processes ask for it. [`SingleFlight`] has an example.
+    /// A value that is computed once for all its callers, in all processes. [`SingleFlight`] has an example.
     fn single_flight(&self, key: impl AsRef<str>) -> SingleFlight;
 }
 

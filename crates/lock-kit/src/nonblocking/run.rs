@@ -73,7 +73,7 @@ impl Run {
     ///
     /// # Errors
     /// `Lost` if the lock of the job had already been lost: part of the work may have been done without it. With
-    /// [`retry_after_crash`](super::Job::retry_after_crash), also if the mark of the slot was lost.
+    /// [`retry_after_crash`](super::Job::retry_after_crash), even if only the mark of the slot was lost.
     ///
     /// # Cancel safety
     /// Dropping the future drops the run. Unless the store has the mark already, the slot then counts as that of a crash.

@@ -1,4 +1,4 @@
-//! A value that is computed once, although many callers ask for it.
+//! A value that is computed once for all its callers.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::waiting::until_lost;
 use super::{Client, Guard, Mutex, both};
 use crate::single_flight::{CacheState, Entry, FlightPlan, RemainingWait, WaitMode};
 
-/// A value that is computed once, although many callers in many processes ask for it. Made by
+/// A value that is computed once for all its callers, in all processes. Made by
 /// [`Kit::single_flight`](super::Kit::single_flight).
 ///
 /// The lock is `single-flight:` and the key. If the process that computes dies, another one computes after the ttl of that lock.

@@ -103,7 +103,9 @@ fn replication(found: &Found<'_>) -> Check {
         None if connected == 0 => Check::ok("replication", "a primary without replicas"),
         None => {
             let (what, options) = match found.config.on_failover() {
-                OnFailover::Dwell => ("after a fail-over, no free lock is granted for a dwell, so that none is held twice", "replicas=N"),
+                OnFailover::Dwell => {
+                    ("after a fail-over, no free lock is granted for a dwell, so that none is held twice", "replicas=N")
+                }
                 OnFailover::Grant => {
                     ("a fail-over may give a held lock to a second holder", "replicas=N and failover=dwell")
                 }

@@ -1,4 +1,4 @@
-//! A pool of the user's, with connections of the client's own beside it. Compiled for threads as well.
+//! The user's pool, with the client's own connections beside it. Compiled for threads as well.
 
 use std::sync::Arc;
 
