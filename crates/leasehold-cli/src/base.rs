@@ -14,8 +14,8 @@ Examples:
 
 Each token is the sum of a base and a number that rises with the transactions of the ensemble. Servers restored from an old copy \
 continue from an old transaction, so new tokens would be below old ones, and resources would refuse them. Give the highest token \
-that was in use, as seen at the resource or in `leasehold show`. Clients end their sessions when they learn of the new base, and lose their leases: run this while \
-no lock is in use.";
+that was in use, as seen at the resource or in `leasehold show`. Clients end their sessions when they learn of the new base, and lose their leases: \
+run this while no lock is in use.";
 
 const ETCD_EXAMPLES: &str = "\
 Examples:

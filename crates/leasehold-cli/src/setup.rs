@@ -12,7 +12,7 @@ Examples:
 
 Run the SQL once in an empty database, or in the one of your data, as the account that will own the tables. The locker and the \
 fencer must already exist. Clients connect as the locker, which may run the procedures, but not read the secrets of lock owners. \
-The fencer may only run CALL leasehold_fence(NAME, TOKEN), at the beginning of its transactions. If the first client may create \
+The fencer gets only the right to fence its transactions, with CALL leasehold_fence(NAME, TOKEN). If the first client may create \
 tables and procedures, it makes them itself, and you need not run this.";
 
 const POSTGRES_EXAMPLES: &str = "\
@@ -22,9 +22,8 @@ Examples:
     psql -v ON_ERROR_STOP=1 shop
 
 Run the SQL once, as the role that will own the tables. The locker and the fencer must already exist. Clients connect as the \
-locker, which may run the functions, but not read the secrets of lock owners. The fencer may only run \
-SELECT leasehold.fence(NAME, TOKEN), at the beginning of its transactions. If the first client may create a schema, it makes \
-the tables itself, and you need not run this. To use another schema, clients add ?schema=NAME to their URL.";
+locker, which may run the functions, but not read the secrets of lock owners. The fencer gets only the right to fence its \
+transactions, with SELECT leasehold.fence(NAME, TOKEN). If the first client may create a schema, it makes the tables itself, and you need not run this. To use another schema, clients add ?schema=NAME to their URL.";
 
 /// `leasehold mysql`.
 #[derive(Debug, Subcommand)]
