@@ -1,6 +1,12 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand, value_parser};
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Parser, Subcommand, value_parser};
+
+use crate::failures::scenes::SCENES;
+use crate::shared::tell::Form;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,9 +28,18 @@ The cache and the database are played: they are in the memory of this program. T
 LEASEHOLD_URL is ignored, so that no scene is played on a production store by accident. Pass a URL that contains a password in \
 LEASEHOLD_LAB_URL.";
 
+const HELP: &str = "\
+Examples:
+  cargo xtask lab account
+  cargo xtask lab cache
+  cargo xtask lab paused-holder
+  cargo xtask lab all --open
+
+All but account and cache start servers of their own, and need redis-server.";
+
 /// Shows how simpler locks fail, and what each improvement prevents.
 #[derive(Debug, Parser)]
-#[command(bin_name = "cargo xtask lab", after_help = "Examples:\n  cargo xtask lab account\n  cargo xtask lab cache")]
+#[command(bin_name = "cargo xtask lab", after_help = HELP)]
 pub(crate) struct Lab {
     #[command(subcommand)]
     pub(crate) scene: Scene,
@@ -39,9 +54,78 @@ pub(crate) enum Scene {
     /// Let many callers miss a cache at the same time, with and without single flight.
     #[command(after_help = CACHE_EXAMPLES)]
     Cache(CacheArgs),
+    /// One failure, without the protection and with it.
+    #[command(flatten)]
+    Failure(FailureScene),
+    /// Play all failures, and write a page with their timelines.
+    All(AllArgs),
     /// A process with workers of its own, which a scene starts.
     #[command(hide = true)]
     Worker,
+    /// A process that holds a lock, which a scene starts.
+    #[command(hide = true)]
+    Holder,
+}
+
+/// `cargo xtask lab NAME`: a subcommand for each of the failures.
+#[derive(Debug)]
+pub(crate) struct FailureScene {
+    pub(crate) name: String,
+    pub(crate) args: FailureArgs,
+}
+
+/// Options of each failure.
+#[derive(Debug, Args)]
+pub(crate) struct FailureArgs {
+    /// Folder for the pictures [default: target/lab]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the recorded histories as JSON instead of the story.
+    #[arg(long)]
+    json: bool,
+}
+
+impl FailureArgs {
+    /// How the story is told.
+    pub(crate) fn form(&self) -> Form {
+        if self.json { Form::Json } else { Form::Text }
+    }
+}
+
+/// `cargo xtask lab all`.
+#[derive(Debug, Args)]
+pub(crate) struct AllArgs {
+    #[command(flatten)]
+    pub(crate) failure: FailureArgs,
+    /// Open the page in a browser.
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+impl FromArgMatches for FailureScene {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let (name, matches) = matches.subcommand().ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
+        Ok(Self { name: name.to_owned(), args: FailureArgs::from_arg_matches(matches)? })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Subcommand for FailureScene {
+    fn augment_subcommands(command: Command) -> Command {
+        command.subcommands(SCENES.map(|scene| FailureArgs::augment_args(Command::new(scene.name).about(scene.title))))
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        SCENES.iter().any(|scene| scene.name == name)
+    }
 }
 
 /// `cargo xtask lab account`.

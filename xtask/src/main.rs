@@ -43,7 +43,7 @@ usage: cargo xtask COMMAND
   chaos    run many processes under constant failures: --minutes N [--seed S]
   mutants  find changes to a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
   bench    measure how fast leasehold is: [--quick] [--page]; --help lists the options
-  lab      play what goes wrong without each part of a lock: account or cache; --help lists the options
+  lab      play how locks fail: account, cache, one failure by its name, or all; --help lists them
   calls    count what an uncontended acquire and release pass through; needs valgrind
   book     check the links of all pages, and build the book in docs/book into target/book
   recording draw the session of the README as a terminal, docs/book/src/pictures/session.svg

@@ -1,9 +1,7 @@
 //! Workers in their own process. One alone may be stopped or killed in its first deposit.
 
 use std::io::{BufRead, Read, Write, stdin, stdout};
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::diary::Diary;
 use super::memory::Memory;
 use super::worker::{Job, Worker, work_together};
-use crate::shared::children::Children;
+use crate::shared::children::{self, Children};
 use crate::shared::failure::{Exit, Failure};
 use crate::shared::ground::Ground;
 
@@ -120,11 +118,7 @@ fn never_struck() -> Failure {
 }
 
 fn spawn(jobs: &[Job]) -> std::io::Result<Child> {
-    let this = Path::new("/proc/self/exe");
-    let mut command = if this.exists() { Command::new(this) } else { Command::new(std::env::current_exe()?) };
-    // In its own group, so that Ctrl-Z and fg do not affect it.
-    command.arg(ROLE).process_group(0);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let mut child = children::this_program()?.arg(ROLE).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     if let Some(mut pipe) = child.stdin.take() {
         serde_json::to_writer(&mut pipe, jobs)?;
         pipe.write_all(b"\n")?;
@@ -139,18 +133,11 @@ pub(crate) fn main() -> Result<(), Failure> {
 }
 
 fn work() -> Result<Diary, Failure> {
-    die_with_parent();
+    children::die_with_parent();
     let mut line = String::new();
     stdin().lock().read_line(&mut line).map_err(|error| Failure::system("cannot read the jobs", error))?;
     let jobs: Vec<Job> =
         serde_json::from_str(&line).map_err(|_| Failure::system("cannot read the jobs", "they are none"))?;
     let memory = Memory::default();
     work_together(jobs.iter().map(|job| Worker::new(job, &memory)).collect::<Result<_, _>>()?)
-}
-
-/// A stopped process that is never continued would stay forever.
-fn die_with_parent() {
-    #[cfg(target_os = "linux")]
-    // Without it, the kernel still ends a stopped orphan by SIGHUP and SIGCONT.
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).ok();
 }

@@ -1,16 +1,14 @@
 //! Results as text: a paragraph for each stage, a chart of all stages, and what each column counts. Pure.
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
+
+use super::tell::{RIGHT, TITLE, WRONG};
 
 /// How wide paragraphs are.
 const WIDTH: usize = 78;
 /// The length of a full bar in blocks, and the parts of a block.
 const BAR: u64 = 16;
 const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-
-const TITLE: Style = Style::new().bold();
-const RIGHT: Style = AnsiColor::Green.on_default();
-const WRONG: Style = AnsiColor::Red.on_default();
 
 /// Something that is counted.
 #[derive(Debug, PartialEq, Eq)]

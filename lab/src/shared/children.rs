@@ -1,5 +1,9 @@
 //! Processes that work for a scene. They end before its data are removed, or they would write some again.
 
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
@@ -33,10 +37,25 @@ impl Children {
     }
 }
 
+/// This program, to be started again.
+pub(crate) fn this_program() -> io::Result<Command> {
+    let this = Path::new("/proc/self/exe");
+    let mut command = if this.exists() { Command::new(this) } else { Command::new(std::env::current_exe()?) };
+    // In its own group, so that Ctrl-Z and fg do not affect it.
+    command.process_group(0);
+    Ok(command)
+}
+
+/// Said by a child of itself: if it is stopped and never continued, it would stay forever.
+pub(crate) fn die_with_parent() {
+    #[cfg(target_os = "linux")]
+    // Without it, the kernel still ends a stopped orphan by SIGHUP and SIGCONT.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).ok();
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::ExitStatusExt;
-    use std::process::Command;
 
     use super::*;
 

@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, IsTerminal, Write, stderr};
 use std::time::Duration;
 
+use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
@@ -10,6 +11,11 @@ use crate::shared::failure::Failure;
 
 /// How often the spinner turns.
 const TURN: Duration = Duration::from_millis(120);
+
+/// What is important, right, and wrong.
+pub(crate) const TITLE: Style = Style::new().bold();
+pub(crate) const RIGHT: Style = AnsiColor::Green.on_default();
+pub(crate) const WRONG: Style = AnsiColor::Red.on_default();
 
 /// In which form the story is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

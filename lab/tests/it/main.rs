@@ -5,4 +5,5 @@
 mod account;
 mod cache;
 mod command_line;
+mod failures;
 mod support;

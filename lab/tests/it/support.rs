@@ -1,7 +1,7 @@
 //! The laboratory as a process, with a directory of the test's own.
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use tempfile::TempDir;
@@ -36,6 +36,11 @@ impl Lab {
             |path: PathBuf| -> Vec<_> { path.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect() };
         assert_eq!(entries(self.0.path().into()), [self.temporary()]);
         assert_eq!(entries(self.temporary()), Vec::<PathBuf>::new());
+    }
+
+    /// Where its commands run.
+    pub(crate) fn folder(&self) -> &Path {
+        self.0.path()
     }
 
     fn temporary(&self) -> PathBuf {

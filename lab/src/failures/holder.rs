@@ -1,0 +1,250 @@
+//! A client of `leasehold` in a process of its own. Each step is an order to it, and a line of the story.
+
+use std::time::Duration;
+
+use leasehold::FencingToken;
+
+use super::child::Child;
+use super::history::{Kind, Lane, Tone};
+use super::orders::{Answer, Order, Setup};
+use super::recorder::Recorder;
+use crate::shared::failure::Failure;
+use crate::shared::millis;
+
+/// The name of the lock, for `leasehold` and by hand.
+pub(crate) const LOCK: &str = "lock";
+
+/// The lanes of a scene with a lock and a resource.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lanes {
+    pub(crate) store: Lane,
+    pub(crate) resource: Lane,
+}
+
+/// Where a holder gets its lock, and what it works on.
+pub(crate) struct Work<'a> {
+    /// The store of the locks, as a URL for `leasehold`.
+    pub(crate) locks: &'a str,
+    /// The Redis of the resource.
+    pub(crate) resource: &'a str,
+    /// The key of the resource.
+    pub(crate) key: &'a str,
+    pub(crate) ttl: Duration,
+}
+
+/// What the resource did with a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    Accepted,
+    Refused,
+}
+
+/// A client.
+pub(crate) struct Holder {
+    child: Child,
+    lane: Lane,
+    lanes: Lanes,
+    /// The name of the token of its last grant.
+    token: String,
+}
+
+impl Holder {
+    /// Starts a process, which connects to both servers.
+    pub(crate) fn start(lane: Lane, lanes: Lanes, work: &Work<'_>) -> Result<Self, Failure> {
+        let child = Child::start(&Setup {
+            locks: work.locks.to_owned(),
+            lock: LOCK.to_owned(),
+            ttl_ms: millis(work.ttl),
+            resource: work.resource.to_owned(),
+            key: work.key.to_owned(),
+        })?;
+        Ok(Self { child, lane, lanes, token: String::new() })
+    }
+
+    /// Has been warned about the store, with this word, when it connected.
+    pub(crate) fn warns(&mut self, story: &mut Recorder, word: &str) -> Result<(), Failure> {
+        self.child.order(&Order::Warnings, |answer| {
+            let is_it = matches!(&answer, Answer::Warnings(warnings) if warnings.contains(word));
+            if is_it { Ok(()) } else { Err(answer) }
+        })?;
+        story.note(self.lane, format!("warnings() → may drop held locks: {word}"), Tone::Guarded);
+        Ok(())
+    }
+
+    /// Acquires the lock, and waits for it.
+    pub(crate) fn acquire(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        let token = self.child.order(&Order::Acquire, granted)?;
+        self.acquired(story, token)
+    }
+
+    /// Begins to acquire the lock, and does not wait for it.
+    pub(crate) fn asks(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        story.message(self.lane, self.lanes.store, "acquire()", Tone::Plain);
+        self.child.give(&Order::Acquire)
+    }
+
+    /// Waits until it has the lock.
+    pub(crate) fn gets_it(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        let token = self.child.answer(&Order::Acquire, granted)?;
+        self.acquired(story, token)
+    }
+
+    /// Tries to acquire the lock, and gets no answer in time.
+    pub(crate) fn tries_in_vain(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        self.child.order(&Order::TryAcquire, failed)?;
+        story.note(self.lane, "try_acquire() fails: no answer in time", Tone::Guarded);
+        Ok(())
+    }
+
+    fn acquired(&mut self, story: &mut Recorder, token: FencingToken) -> Result<(), Failure> {
+        self.token = story.token(token)?;
+        story.message(self.lane, self.lanes.store, format!("acquire() → token {}", self.token), Tone::Plain);
+        story.begin(self.lanes.store, Kind::Stored(self.lane));
+        story.begin(self.lane, Kind::Valid);
+        Ok(())
+    }
+
+    /// Tries to acquire a lock that somebody else has.
+    pub(crate) fn is_refused(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        self.child.order(&Order::TryAcquire, |answer| if let Answer::Busy = answer { Ok(()) } else { Err(answer) })?;
+        story.message(self.lane, self.lanes.store, "try_acquire() → busy", Tone::Guarded);
+        Ok(())
+    }
+
+    /// Tries to acquire a lock at a store that may have forgotten its leases.
+    pub(crate) fn is_refused_for_now(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        self.child.order(&Order::TryAcquire, |answer| {
+            let is_it = matches!(&answer, Answer::Failed(why) if why.contains("may have forgotten locks"));
+            if is_it { Ok(()) } else { Err(answer) }
+        })?;
+        let text = "try_acquire() → refused: it may have forgotten locks that are still held";
+        story.message(self.lane, self.lanes.store, text, Tone::Guarded);
+        Ok(())
+    }
+
+    /// Tries to acquire a lock for which there is no majority.
+    pub(crate) fn gets_no_majority(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        self.child.order(&Order::TryAcquire, |answer| {
+            if let Answer::Busy | Answer::Failed(_) = answer { Ok(()) } else { Err(answer) }
+        })?;
+        story.message(self.lane, self.lanes.store, "try_acquire() → no majority", Tone::Guarded);
+        Ok(())
+    }
+
+    /// Releases the lock in time.
+    pub(crate) fn release(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        self.child.order(&Order::Release, done)?;
+        story.message(self.lane, self.lanes.store, "release() → Ok", Tone::Plain);
+        story.end(self.lanes.store, Kind::Stored(self.lane));
+        story.end(self.lane, Kind::Valid);
+        Ok(())
+    }
+
+    /// Releases the lock over a network that delivers the request later.
+    pub(crate) fn release_unanswered(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        story.note(self.lane, "release() is held up in the network", Tone::Fault);
+        story.end(self.lane, Kind::Valid);
+        self.child.order(&Order::Release, failed)
+    }
+
+    /// Releases a lock that is lost: the release says so.
+    pub(crate) fn releases_late(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        let reason = self.child.order(&Order::Release, lost)?;
+        story.note(self.lane, format!("release() → Lost: {reason}"), Tone::Guarded);
+        Ok(())
+    }
+
+    /// The guard says that the lock is lost.
+    pub(crate) fn notices_loss(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        let reason = self.child.order(&Order::Check, lost)?;
+        story.note(self.lane, format!("check() → Lost: {reason}"), Tone::Guarded);
+        Ok(())
+    }
+
+    /// Waits until the guard says that the lock is lost.
+    pub(crate) fn loses(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        self.child.order(&Order::Lose, lost)?;
+        story.note(self.lane, "lost() returns: no renewal was confirmed in time", Tone::Guarded);
+        story.end(self.lane, Kind::Valid);
+        Ok(())
+    }
+
+    /// Raises the fence of the resource.
+    pub(crate) fn raise(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        self.child.order(&Order::Raise, done)?;
+        story.message(self.lane, self.lanes.resource, format!("raise the fence to {}", self.token), Tone::Plain);
+        Ok(())
+    }
+
+    /// Reads the resource.
+    pub(crate) fn read(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        let value = self.child.order(&Order::Read, |answer| {
+            if let Answer::Value(value) = answer { Ok(value.unwrap_or_default()) } else { Err(answer) }
+        })?;
+        story.message(self.lane, self.lanes.resource, format!("read → {value}"), Tone::Plain);
+        Ok(())
+    }
+
+    /// Writes with its token, and says whether the resource accepted it.
+    pub(crate) fn write(&mut self, story: &mut Recorder, value: &str) -> Result<Written, Failure> {
+        let refusal = self.child.order(&Order::Write(value.to_owned()), |answer| {
+            if let Answer::Refused { token, highest } = answer {
+                return Ok(Some([token, highest]));
+            }
+            done(answer).map(|()| None)
+        })?;
+        let (end, tone, written) = match refusal {
+            None => ("accepted".to_owned(), Tone::Plain, Written::Accepted),
+            Some([token, highest]) => {
+                let why = format!("refused, {} < {}", story.token(token)?, story.token(highest)?);
+                (why, Tone::Guarded, Written::Refused)
+            }
+        };
+        story.message(self.lane, self.lanes.resource, format!("write {value} with {} → {end}", self.token), tone);
+        Ok(written)
+    }
+
+    /// Suspends the process, with the threads that renew its lease.
+    pub(crate) fn pause(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        let remaining = self.child.order(&Order::Remaining, |answer| {
+            if let Answer::Remaining(time) = answer { Ok(time) } else { Err(answer) }
+        })?;
+        story.ends_in(self.lane, Kind::Valid, remaining);
+        self.child.suspend()?;
+        story.note(self.lane, "is suspended (SIGSTOP)", Tone::Fault);
+        story.begin(self.lane, Kind::Paused);
+        Ok(())
+    }
+
+    /// Resumes it.
+    pub(crate) fn resume(&self, story: &mut Recorder) -> Result<(), Failure> {
+        story.note(self.lane, "resumes (SIGCONT)", Tone::Fault);
+        story.end(self.lane, Kind::Paused);
+        self.child.resume()
+    }
+
+    /// Kills it.
+    pub(crate) fn kill(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        self.child.kill()?;
+        story.note(self.lane, "dies (SIGKILL)", Tone::Fault);
+        story.end(self.lane, Kind::Valid);
+        story.begin(self.lane, Kind::Down);
+        Ok(())
+    }
+}
+
+fn granted(answer: Answer) -> Result<FencingToken, Answer> {
+    if let Answer::Acquired(token) = answer { Ok(token) } else { Err(answer) }
+}
+
+fn failed(answer: Answer) -> Result<(), Answer> {
+    if let Answer::Failed(_) = answer { Ok(()) } else { Err(answer) }
+}
+
+fn lost(answer: Answer) -> Result<String, Answer> {
+    if let Answer::Lost(reason) = answer { Ok(reason) } else { Err(answer) }
+}
+
+fn done(answer: Answer) -> Result<(), Answer> {
+    if let Answer::Done = answer { Ok(()) } else { Err(answer) }
+}

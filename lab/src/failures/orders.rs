@@ -1,0 +1,68 @@
+//! The language between a scene and its holders, which are processes of their own: one JSON value a line.
+
+use std::time::Duration;
+
+use leasehold::FencingToken;
+use serde::{Deserialize, Serialize};
+
+/// The subcommand of a holder's process.
+pub(super) const ROLE: &str = "holder";
+
+/// The first line: how the holder gets its lock, and which key it works on.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Setup {
+    /// The store of the locks, for `leasehold`.
+    pub(super) locks: String,
+    pub(super) lock: String,
+    pub(super) ttl_ms: u64,
+    /// The Redis of the resource.
+    pub(super) resource: String,
+    pub(super) key: String,
+}
+
+/// What a holder does.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Order {
+    /// Ask the client what it warns of.
+    Warnings,
+    /// Acquire the lock, and wait for it for a minute at most.
+    Acquire,
+    /// Acquire the lock if it is free.
+    TryAcquire,
+    /// Ask the guard, without a request.
+    Check,
+    /// Ask the guard how long the lock is valid without a renewal.
+    Remaining,
+    /// Wait until the guard says that the lock is lost.
+    Lose,
+    Release,
+    /// Raise the resource's fence to the guard's token.
+    Raise,
+    /// Read the resource, without a check.
+    Read,
+    /// Write to the resource with the guard's token.
+    Write(String),
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Answer {
+    /// The lock, with this token.
+    Acquired(FencingToken),
+    Busy,
+    Warnings(String),
+    /// The guard says that the lock is held.
+    Valid,
+    /// The guard says that the lock is lost, and why.
+    Lost(String),
+    Remaining(Duration),
+    Done,
+    Value(Option<String>),
+    /// The resource has seen a later token.
+    Refused {
+        token: FencingToken,
+        highest: FencingToken,
+    },
+    /// The store or the resource did not do it.
+    Failed(String),
+}

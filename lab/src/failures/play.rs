@@ -1,0 +1,139 @@
+//! Plays scenes, tells them, and writes their pictures.
+
+use std::ffi::OsString;
+use std::fs;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use super::history::{Ended, History, Variant};
+use super::markup::lines;
+use super::page::{Played, page};
+use super::scene::Scene;
+use super::scenes::SCENES;
+use super::timeline::draw;
+use crate::args::{AllArgs, FailureArgs};
+use crate::shared::chart::wrapped;
+use crate::shared::failure::{Exit, Failure};
+use crate::shared::tell::{self, Teller};
+
+/// Where pictures go unless the user says otherwise.
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/lab");
+const PAGE: &str = "index.html";
+
+/// Plays the scene of this name.
+pub(crate) fn run_one(name: &str, args: &FailureArgs) -> Result<(), Failure> {
+    let named = SCENES.into_iter().find(|scene| scene.name == name);
+    let scene = named.ok_or_else(|| Failure::new(Exit::Usage, format!("there is no scene {name}; see --help")))?;
+    require_redis()?;
+    let teller = Teller::new(args.form());
+    let played = play(scene, 1, 1, &teller)?;
+    let pictures = write_pictures(&folder(args), &played)?;
+    let where_to = pictures.iter().map(|path| format!("\n  {}", path.display())).collect::<String>();
+    teller.end(&format!("The pictures are in:{where_to}"), &played.histories)?;
+    as_expected(&[played])
+}
+
+/// Plays all scenes.
+pub(crate) fn run_all(args: &AllArgs) -> Result<(), Failure> {
+    require_redis()?;
+    let teller = Teller::new(args.failure.form());
+    let numbered = (1..).zip(SCENES);
+    let all: Vec<_> =
+        numbered.map(|(number, scene)| play(scene, number, SCENES.len(), &teller)).collect::<Result<_, _>>()?;
+    let folder = folder(&args.failure);
+    for played in &all {
+        write_pictures(&folder, played)?;
+    }
+    let path = write(&folder, PAGE, &page(&all))?;
+    let histories: Vec<_> = all.iter().flat_map(|played| &played.histories).collect();
+    teller.end(&format!("The page with all pictures is {}", path.display()), &histories)?;
+    if args.open {
+        open(&path);
+    }
+    as_expected(&all)
+}
+
+fn play(scene: &'static Scene, number: usize, of: usize, teller: &Teller) -> Result<Played, Failure> {
+    teller.announce(number, of, scene.name);
+    teller.tell(&format!("{}{}{:#}\n{}\n", tell::TITLE, scene.title, tell::TITLE, wrapped(scene.what_happens, "")))?;
+    let histories = both(scene)?;
+    histories.iter().try_for_each(|history| teller.tell(&text(history)))?;
+    Ok(Played { scene, histories })
+}
+
+/// Plays both variants at the same time: mostly they wait for leases to end.
+fn both(scene: &Scene) -> Result<[History; 2], Failure> {
+    thread::scope(|scope| {
+        let without = scope.spawn(|| scene.play(Variant::Without));
+        let with = scene.play(Variant::With);
+        let without = without.join().unwrap_or_else(|panic| resume_unwind(panic));
+        Ok([without?, with?])
+    })
+}
+
+/// A history as a paragraph.
+fn text(history: &History) -> String {
+    let style = match history.ended {
+        Ended::Violation(_) => tell::WRONG,
+        Ended::Prevented(_) => tell::RIGHT,
+    };
+    let steps: String = lines(history).iter().map(|line| format!("    {line}\n")).collect();
+    let end = wrapped(&history.ended.text(), "    ");
+    let with = history.variant.word();
+    format!(
+        "  {}{with} the protection{:#} ({})\n{steps}{style}{end}{style:#}\n",
+        tell::TITLE,
+        tell::TITLE,
+        history.lock
+    )
+}
+
+/// Fails if a scene did not show what it is for.
+fn as_expected(all: &[Played]) -> Result<(), Failure> {
+    let unexpected = all.iter().flat_map(|played| &played.histories).find(|history| {
+        !matches!(
+            (history.variant, &history.ended),
+            (Variant::Without, Ended::Violation(_)) | (Variant::With, Ended::Prevented(_))
+        )
+    });
+    unexpected.map_or(Ok(()), |history| Err(Failure::system("a scene ended differently", history.slug())))
+}
+
+fn write_pictures(folder: &Path, played: &Played) -> Result<Vec<PathBuf>, Failure> {
+    let picture = |history: &History| write(folder, &format!("{}.svg", history.slug()), &draw(history));
+    played.histories.iter().map(picture).collect()
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, Failure> {
+    let path = folder.join(name);
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, text)).and_then(|()| path.canonicalize());
+    written.map_err(|error| Failure::system("cannot write a picture", format!("{}: {error}", path.display())))
+}
+
+fn folder(args: &FailureArgs) -> PathBuf {
+    args.out.clone().unwrap_or_else(|| FOLDER.into())
+}
+
+/// Shows a page where there is a browser; its path was printed for everybody else.
+fn open(path: &Path) {
+    let quiet =
+        Command::new("xdg-open").arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    // It starts the browser, and ends.
+    quiet.and_then(|mut child| child.wait()).ok();
+}
+
+/// The scenes start servers of their own.
+fn require_redis() -> Result<(), Failure> {
+    let program = std::env::var_os("LEASEHOLD_REDIS_SERVER").unwrap_or_else(|| OsString::from("redis-server"));
+    let version = Command::new(&program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if version.is_ok_and(|status| status.success()) {
+        return Ok(());
+    }
+    let message = format!(
+        "cannot start {}; install it with: apt-get install redis-server, or name another in LEASEHOLD_REDIS_SERVER",
+        program.display()
+    );
+    Err(Failure::new(Exit::Config, message))
+}

@@ -1,0 +1,28 @@
+//! The scenes, a file for each, in the order in which they are best read.
+
+mod eviction;
+mod fail_over;
+mod foreign_delete;
+mod get_compare_delete;
+mod late_reply;
+mod lost_reply;
+mod lost_update;
+mod paused_holder;
+mod quorum_restart;
+mod setnx_expire;
+
+use super::scene::Scene;
+
+/// All of them.
+pub(crate) const SCENES: [&Scene; 10] = [
+    &paused_holder::SCENE,
+    &foreign_delete::SCENE,
+    &get_compare_delete::SCENE,
+    &setnx_expire::SCENE,
+    &lost_update::SCENE,
+    &fail_over::SCENE,
+    &late_reply::SCENE,
+    &lost_reply::SCENE,
+    &eviction::SCENE,
+    &quorum_restart::SCENE,
+];

@@ -1,0 +1,156 @@
+//! `cargo xtask lab NAME`: each failure shows without the protection, and the protection prevents it; the pictures say so.
+
+use std::path::Path;
+
+use crate::support::{Lab, code, text};
+use serde_json::Value;
+use test_support::Finish;
+
+/// Plays a scene, and returns its histories: without the protection, and with it.
+fn played(lab: &Lab, name: &str) -> [Value; 2] {
+    let output = lab.command(&format!("{name} --json --out pictures")).finish();
+    assert_eq!((code(output.status), text(&output.stderr).as_str()), (0, ""), "{}", text(&output.stdout));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What a scene has to show: a part of the violation, and a part of what prevents it.
+#[track_caller]
+fn assert_shows(name: &str, violation: &str, prevented: &str) {
+    let lab = Lab::new();
+    let [without, with] = played(&lab, name);
+    assert_ends(&without, "without", ("violation", violation), "wrong");
+    assert_ends(&with, "with", ("prevented", prevented), "guarded");
+    for history in [without, with] {
+        let file = format!("{name}-{}.svg", history["variant"].as_str().unwrap());
+        assert_draws(&history, &std::fs::read_to_string(lab.folder().join("pictures").join(file)).unwrap());
+    }
+}
+
+#[track_caller]
+fn assert_ends(history: &Value, variant: &str, (verdict, part): (&str, &str), tone: &str) {
+    assert_eq!(history["variant"], variant);
+    let said = history["ended"][verdict].as_str().unwrap_or_else(|| panic!("{}", history["ended"]));
+    assert!(said.contains(part), "{said}");
+    let events = history["events"].as_array().unwrap();
+    assert!(events.iter().any(|event| event["tone"] == tone), "no event is {tone}: {history}");
+    assert_eq!(events.iter().any(|event| event["tone"] == "wrong"), variant == "without", "{history}");
+    let times: Vec<_> = events.iter().map(|event| event["at_us"].as_u64().unwrap()).collect();
+    assert!(times.is_sorted() && times.len() >= 3, "{times:?}");
+}
+
+/// The picture is XML, and says in words what it shows.
+#[track_caller]
+fn assert_draws(history: &Value, svg: &str) {
+    assert_well_formed(svg);
+    let within = |tag: &str| {
+        let (_, rest) = svg.split_once(&format!("<{tag} ")).unwrap();
+        rest.split_once('>').unwrap().1.split_once(&format!("</{tag}>")).unwrap().0.to_owned()
+    };
+    assert!(within("title").contains(&escaped(history["title"].as_str().unwrap())), "{}", within("title"));
+    let (verdict, words) = history["ended"].as_object().unwrap().iter().next().unwrap();
+    let end = escaped(words.as_str().unwrap());
+    assert!(within("desc").contains(&end), "{}", within("desc"));
+    let drawn = svg.split_once("</desc>").unwrap().1;
+    assert!(drawn.to_lowercase().contains(&format!(">{verdict}: ")), "the verdict is drawn");
+    for lane in history["lanes"].as_array().unwrap() {
+        assert!(drawn.contains(&format!(">{}</text>", escaped(lane.as_str().unwrap()))), "{lane}");
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// Tags are closed in order, and attributes are quoted.
+#[track_caller]
+fn assert_well_formed(xml: &str) {
+    let mut open = Vec::new();
+    for part in xml.split('<').skip(1) {
+        let (tag, rest) = part.split_once('>').unwrap_or_else(|| panic!("a tag without an end: {part}"));
+        assert!(!rest.contains('>') || open.last() == Some(&"style"), "{rest}");
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        let name = tag.split([' ', '/']).next().unwrap();
+        match tag.strip_prefix('/') {
+            Some(closed) => assert_eq!(open.pop(), Some(closed), "{tag}"),
+            None if tag.ends_with('/') => {}
+            None => open.push(name),
+        }
+    }
+    assert_eq!(open, Vec::<&str>::new());
+    for entity in xml.split('&').skip(1) {
+        assert!(["amp;", "lt;", "gt;", "quot;"].iter().any(|known| entity.starts_with(known)), "&{entity:.9}");
+    }
+}
+
+#[test]
+fn a_holder_is_suspended_for_longer_than_its_lease() {
+    assert_shows("paused-holder", "overwrote the report of B", "refused the write of A");
+}
+
+#[test]
+fn a_late_release_deletes_the_lock_of_somebody_else() {
+    assert_shows("foreign-delete", "B and C hold it at the same time", "leaves the lock to B");
+}
+
+#[test]
+fn a_release_compares_first_and_deletes_later() {
+    assert_shows("get-compare-delete", "B and C hold it at the same time", "Redis compared the owner");
+}
+
+#[test]
+fn a_holder_dies_before_it_has_set_the_expiry() {
+    assert_shows("setnx-expire", "never expires", "expired at its ttl");
+}
+
+#[test]
+fn a_fence_is_raised_by_the_first_write_only() {
+    assert_shows("lost-update", "the 50 of A are lost", "refused the write of A");
+}
+
+#[test]
+fn a_primary_fails_before_its_replica_has_the_lock() {
+    assert_shows("fail-over", "A and B hold the lock at the same time", "B was refused");
+}
+
+#[test]
+fn a_reply_arrives_after_the_lease_has_ended() {
+    assert_shows("late-reply", "ended before the reply arrived", "could not arrive in time");
+}
+
+#[test]
+fn the_reply_to_an_acquire_is_lost() {
+    assert_shows("lost-reply", "locked itself out", "asked again as the same owner");
+}
+
+#[test]
+fn a_full_server_evicts_a_lock_that_is_held() {
+    assert_shows("eviction", "dropped the lock of A", "kept the lock of A");
+}
+
+#[test]
+fn all_failures_are_on_one_page_that_needs_no_other_file() {
+    let lab = Lab::new();
+    let output = lab.command("all --out pictures").finish();
+    let told = text(&output.stdout);
+    assert_eq!(code(output.status), 0, "{told}{}", text(&output.stderr));
+    let path = lab.folder().join("pictures/index.html");
+    assert!(told.contains(&path.canonicalize().unwrap().display().to_string()), "{told}");
+    let page = std::fs::read_to_string(path).unwrap();
+    let pictures = files(&lab.folder().join("pictures"), "svg");
+    assert_eq!(page.matches("<svg ").count(), pictures);
+    assert_eq!(told.matches("Violation: ").count() + told.matches("Prevented: ").count(), pictures, "{told}");
+    let named = page.replace("http://www.w3.org/2000/svg", "");
+    assert!(!named.contains("http") && !named.contains("src=") && !named.contains("@import"), "{page}");
+}
+
+#[test]
+fn a_failure_that_does_not_exist_is_refused() {
+    let lab = Lab::new();
+    let output = lab.command("paused-server").finish();
+    assert_eq!(code(output.status), 64, "{}", text(&output.stderr));
+}
+
+fn files(folder: &Path, extension: &str) -> usize {
+    let entries = folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.extension().is_some_and(|end| end == extension)).count()
+}
