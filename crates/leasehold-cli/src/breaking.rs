@@ -155,9 +155,7 @@ impl<'a> Target<'a> {
         let Some(held) = self.held.filter(|_| !self.is_gone()) else {
             return format!("broke {name}: {holder} has lost it (token {token})");
         };
-        let learns = held.remaining.map_or_else(String::new, |left| {
-            format!(" and learns of it at its next renewal, within {}", whole_seconds_up(left))
-        });
+        let learns = if held.remaining.is_some() { " and learns of it at its next renewal" } else { "" };
         format!(
             "broke {name}: {holder} has lost it (token {token}){learns}; writes with that token are refused where tokens are \
              checked"

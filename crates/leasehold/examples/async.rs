@@ -5,7 +5,7 @@ use std::time::Duration;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let locks = leasehold::connect("sqlite:locks.db").await?; // or postgres://db1/shop, redis://db1, ...
+    let locks = leasehold::connect("sqlite:locks.db").await?; // or postgres://app@db1/shop, redis://db1, ...
     let lock = locks.mutex("invoice:42").wait(Duration::from_secs(5)).why("payment run");
     let paid = lock.run_while_held(async |guard| {
         println!("raise the fence to {}, then read", guard.write_token());

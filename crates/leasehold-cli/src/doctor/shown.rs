@@ -53,8 +53,8 @@ fn verdict(checks: &Checks) -> String {
     let (remarks, findings) = (count(Verdict::Remark), count(Verdict::Finding));
     let plural = |count| if count == 1 { "" } else { "s" };
     match checks.verdict() {
-        Verdict::Ok => "nothing endangers locks".to_owned(),
-        Verdict::Remark => format!("nothing endangers locks; {remarks} remark{}", plural(remarks)),
+        Verdict::Ok => "no findings".to_owned(),
+        Verdict::Remark => format!("no findings; {remarks} remark{}", plural(remarks)),
         Verdict::Finding if findings == 1 => "1 finding that endangers locks".to_owned(),
         Verdict::Finding => format!("{findings} findings that endanger locks"),
         Verdict::Failed => "locks cannot be used".to_owned(),

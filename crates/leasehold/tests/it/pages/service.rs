@@ -7,9 +7,10 @@
     reason = "this code is compiled, not run"
 )]
 
-use std::error::Error;
 use std::io;
 use std::thread;
+
+use std::error::Error;
 use std::time::Duration;
 
 use leasehold::{AcquireError, FencingToken, Lost, OnUnavailable, WriteToken};
