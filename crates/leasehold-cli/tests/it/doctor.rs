@@ -31,7 +31,7 @@ fn the_default_store_is_sound() {
     }
     let output = leasehold.command("doctor").finish();
     let said = text(&output.stdout);
-    assert!(said.contains("nothing endangers locks") && !said.contains('\x1b'), "{said}");
+    assert!(said.contains("no findings") && !said.contains('\x1b'), "{said}");
     assert_eq!(leasehold.json("ls"), serde_json::json!([]), "the lock on trial is released");
 }
 
