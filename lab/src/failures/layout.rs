@@ -1,14 +1,13 @@
 //! Where everything is on the picture of a history. Time runs downwards, and each event has rows of its own, so that no text
 //! overlaps another. Lengths are in pixels. Pure.
 
-use super::history::{Event, History, Lane, Place};
+use super::history::{Event, History, Lane, Place, Tone};
 
 /// The picture's width, and that of the column of times at its left.
 pub(super) const WIDTH: u32 = 720;
 pub(super) const TIMES: u32 = 72;
-/// The height of a line of text, and the most that one character takes at this size.
+/// The height of a line of text.
 pub(super) const LINE: u32 = 17;
-const CHARACTER: u32 = 7;
 /// Where the names of the lanes are, and where the events begin.
 pub(super) const HEADS: u32 = 66;
 const BODY: u32 = HEADS + 44;
@@ -38,7 +37,7 @@ impl Row<'_> {
     /// The room that its longest line takes at most.
     pub(super) fn width(&self) -> u32 {
         let longest = self.lines.iter().map(|line| line.chars().count()).max().unwrap_or_default();
-        CHARACTER * u32::try_from(longest).unwrap_or_default()
+        character(self.event.tone) * u32::try_from(longest).unwrap_or_default()
     }
 }
 
@@ -77,7 +76,7 @@ impl<'a> Layout<'a> {
         let gap = APART + gap.min(LONGEST);
         let pause_y = is_broken.then_some(self.bottom + gap / 2 + 2);
         let (text_x, room, anchor) = self.room(event.place);
-        let lines = wrapped(&event.text, room / CHARACTER);
+        let lines = wrapped(&event.text, room / character(event.tone));
         let height = LINE * u32::try_from(lines.len()).unwrap_or(1);
         let text_y = self.bottom + gap + 12;
         let y = match event.place {
@@ -145,6 +144,14 @@ impl<'a> Layout<'a> {
     }
 }
 
+/// The most that a character takes on average: what matters is bold.
+fn character(tone: Tone) -> u32 {
+    match tone {
+        Tone::Plain | Tone::Fault => 7,
+        Tone::Wrong | Tone::Guarded => 8,
+    }
+}
+
 /// The text in lines of at most this many characters, unless a word is longer.
 pub(super) fn wrapped(text: &str, most: u32) -> Vec<String> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -161,7 +168,7 @@ pub(super) fn wrapped(text: &str, most: u32) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failures::history::{Ended, Tone, Variant};
+    use crate::failures::history::{Ended, Variant};
 
     fn history() -> History {
         let message = Place::Message { from: Lane(0), to: Lane(2) };
