@@ -9,8 +9,8 @@ use crate::mutex::{Mutex, ReadLock};
 /// [`read`](Self::read) and [`write`](Self::write) each return a lock, with the methods that acquire it. Options that are set here
 /// apply to both, except that fairness applies to readers only: a writer can overtake nobody. [`ReadLock`] has an example, and says when not to use it.
 ///
-/// Waiters are served in order of arrival, except that a process may serve up to `chain` (16) of its own waiters in a
-/// row; `chain(0)` switches that off. Neither side starves. A reader therefore waits behind a waiting writer, even while others
+/// Processes are served in order of arrival, and each serves up to 17 of its own waiters in a row (`chain` + 1). Neither side
+/// starves. A reader therefore waits behind a waiting writer, even while others
 /// read, unless it is [`barging`](crate::NamedLock::barging). A task or thread that acquires a second read lock can deadlock with such a
 /// writer: pass the guard on, or share it (`Guard::share`).
 ///

@@ -15,7 +15,7 @@ pub(crate) struct ModeArgs {
     exclusive: bool,
     /// Hold the lock as a reader, together with other readers.
     ///
-    /// Waiters are served in order of arrival, except that a process may serve up to 16 of its own waiters in a row.
+    /// Processes are served in order of arrival. A service may serve up to 17 of its own waiters in a row.
     #[arg(short, long)]
     shared: bool,
     /// Hold one of N slots of a semaphore: up to N commands run at the same time.

@@ -29,9 +29,9 @@ fn kinds(capabilities: &Capabilities) -> String {
 fn waiting(waiting: Waiting) -> &'static str {
     match waiting {
         Waiting::QueueWithPush => {
-            "in order of arrival, except up to 16 waiters of one process in a row; the next one is notified"
+            "processes in order of arrival, each with up to 17 waiters in a row; the next one is notified"
         }
-        Waiting::Queue => "in order of arrival, except up to 16 waiters of one process in a row; the next one polls",
+        Waiting::Queue => "processes in order of arrival, each with up to 17 waiters in a row; the next one polls",
         Waiting::Poll | _ => "no queue: the first request after a release gets the lock",
     }
 }
