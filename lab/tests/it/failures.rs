@@ -1,13 +1,17 @@
 //! `cargo xtask lab NAME`: each failure shows without the protection, and the protection prevents it; the pictures say so.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use crate::support::{Lab, code, text};
 use serde_json::Value;
 use test_support::Finish;
 
-/// Plays a scene, and returns its histories: without the protection, and with it.
+/// Plays a scene, and returns its histories: without the protection, and with it. One at a time: a scene needs its processes to keep up with
+/// short leases.
 fn played(lab: &Lab, name: &str) -> [Value; 2] {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    let _turn = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let output = lab.command(&format!("{name} --json --out pictures")).finish();
     assert_eq!((code(output.status), text(&output.stderr).as_str()), (0, ""), "{}", text(&output.stdout));
     serde_json::from_slice(&output.stdout).unwrap()
@@ -128,6 +132,7 @@ fn a_full_server_evicts_a_lock_that_is_held() {
 }
 
 #[test]
+#[ignore = "it plays every failure once more; `cargo xtask ci --full` runs it"]
 fn all_failures_are_on_one_page_that_needs_no_other_file() {
     let lab = Lab::new();
     let output = lab.command("all --out pictures").finish();
