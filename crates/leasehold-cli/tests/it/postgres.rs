@@ -81,7 +81,7 @@ fn a_lock_that_a_transaction_keeps_is_shown_and_each_command_says_what_keeps_it(
     let (server, leasehold) = (server(), Leasehold::new());
     let url = format!("--url {}", server.database("kept"));
     let script = format!("echo $LEASEHOLD_FENCE > token; {}", until_let_go("one"));
-    let holder = leasehold.start(&format!("{url} --ttl 2s a"), &script, "one");
+    let holder = leasehold.start(&format!("{url} --ttl 6s a"), &script, "one");
     let token = leasehold.scratch.text_of("token").trim().to_owned();
     let fenced = format!("SELECT leasehold.fence('a', {token}); SELECT pg_sleep(60)");
     let user = std::thread::spawn({
