@@ -28,12 +28,12 @@ impl Ratio {
         (self.lowest < self.highest).then_some((self.lowest, self.highest))
     }
 
-    /// Whether the ratio is above 1 in every round, of two at least.
+    /// Whether the ratio is above 1 in every round. One round proves nothing.
     pub(crate) fn is_above_one(self) -> bool {
         self.rounds > 1 && self.lowest > 1.0
     }
 
-    /// Whether the ratio is below 1 in every round, of two at least.
+    /// Whether the ratio is below 1 in every round. One round proves nothing.
     pub(crate) fn is_below_one(self) -> bool {
         self.rounds > 1 && self.highest < 1.0
     }

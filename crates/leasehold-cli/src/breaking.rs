@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::args::BreakArgs;
 use crate::durations::{age, whole_seconds_up};
 use crate::exit::{Exit, Failure};
-use crate::holders::{is_gone, name_of, spans};
+use crate::holders::{is_gone, name_of, spans, unless_renewed};
 use crate::listing::Lease;
 use crate::locks::Locks;
 use crate::report::{json, print, say_question};
@@ -53,8 +53,8 @@ pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Whether a lease that the store does not show may still have to be ended. After a `break` that reached too few nodes of a quorum, those nodes
-/// still know the lease.
+/// Whether there may be a lease to end although the store shows none: a `break` may have reached too few nodes of a quorum, which then still
+/// know the lease.
 fn may_remain(entry: Option<&Entry>) -> bool {
     entry.is_none_or(|entry| entry.votes.is_some())
 }
@@ -106,7 +106,7 @@ impl<'a> Target<'a> {
         self.held.map_or_else(unknown, |held| name_of(Some(&held.holder)))
     }
 
-    /// Whether its process has ended, as far as this machine can tell.
+    /// Whether its process ran on this machine and has ended.
     fn is_gone(&self) -> bool {
         self.held.is_some_and(|held| is_gone(&held.holder) == Some(true))
     }
@@ -129,9 +129,11 @@ impl<'a> Target<'a> {
                 "{name} marks the slot {slot} as run: without it, the slot can run again.\nBreak it? [y/N] "
             );
         }
-        let remaining = self.held.and_then(|held| held.remaining);
-        let renewed = if self.is_gone() { "" } else { " unless renewed" };
-        let left = remaining.map_or_else(String::new, |left| format!(", for {}{renewed}", whole_seconds_up(left)));
+        let left = self.held.and_then(|held| {
+            let (left, renewed) = (whole_seconds_up(held.remaining?), unless_renewed(&held.holder));
+            Some(format!(", for {left}{renewed}"))
+        });
+        let left = left.unwrap_or_default();
         let since = self.held.and_then(|held| held.age);
         let since = since.map_or_else(
             || "; the store does not say since when".to_owned(),
@@ -151,10 +153,12 @@ impl<'a> Target<'a> {
     }
 
     fn sentence(&self, name: &LockName, token: FencingToken) -> String {
-        let holder = self.holder();
         let Some(held) = self.held.filter(|_| !self.is_gone()) else {
+            // Its process is gone, which the question has said, or the store does not show it.
+            let holder = self.held.map_or_else(|| self.holder(), |held| held.holder.to_string());
             return format!("broke {name}: {holder} has lost it (token {token})");
         };
+        let holder = self.holder();
         let learns = if held.remaining.is_some() { " and learns of it at its next renewal" } else { "" };
         format!(
             "broke {name}: {holder} has lost it (token {token}){learns}; writes with that token are refused where tokens are \

@@ -13,6 +13,11 @@ pub(crate) fn name_of(holder: Option<&Holder>) -> String {
     }
 }
 
+/// Said after the time that a lease has left. Nobody renews it for a process that is gone.
+pub(crate) fn unless_renewed(holder: &Holder) -> &'static str {
+    if is_gone(holder) == Some(true) { "" } else { " unless renewed" }
+}
+
 /// The holder whose lease ends last, and how many there are beside it.
 pub(crate) fn names_of(entry: &Entry) -> String {
     let first = name_of(Some(&entry.holder));

@@ -23,7 +23,8 @@ Examples:
 
 Run the SQL once, as the role that will own the tables. The locker and the fencer must already exist. Clients connect as the \
 locker, which may run the functions, but not read the secrets of lock owners. The fencer gets only the right to fence its \
-transactions, with SELECT leasehold.fence(NAME, TOKEN). If the first client may create a schema, it makes the tables itself, and you need not run this. To use another schema, clients add ?schema=NAME to their URL.";
+transactions, with SELECT leasehold.fence(NAME, TOKEN). If the first client may create a schema, it makes the tables itself, and \
+you need not run this. To use another schema, clients add ?schema=NAME to their URL.";
 
 /// `leasehold mysql`.
 #[derive(Debug, Subcommand)]

@@ -48,7 +48,7 @@ impl Child {
         self.say(order)
     }
 
-    /// What the answer to an order means that was given before.
+    /// Waits for the answer to an order that was given before, and returns what it means.
     pub(super) fn answer<T>(
         &mut self,
         order: &Order,

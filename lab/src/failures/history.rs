@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Lane(pub(crate) usize);
 
-/// Whether the scene was played with what people write by hand, or with the protection.
+/// A scene is played in two variants: without the protection, and with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Variant {
@@ -28,9 +28,9 @@ impl Variant {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Ended {
-    /// What went wrong.
+    /// A sentence that names the violation.
     Violation(String),
-    /// What prevented it.
+    /// A sentence that names the protection.
     Prevented(String),
 }
 

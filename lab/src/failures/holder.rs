@@ -99,8 +99,7 @@ impl Holder {
     fn acquired(&mut self, story: &mut Recorder, token: FencingToken) -> Result<(), Failure> {
         self.token = story.token(token)?;
         story.message(self.lane, self.lanes.store, format!("acquire() → token {}", self.token), Tone::Plain);
-        story.begin(self.lanes.store, Kind::Stored(self.lane));
-        story.begin(self.lane, Kind::Valid);
+        story.granted(self.lanes.store, self.lane);
         Ok(())
     }
 

@@ -1,7 +1,10 @@
 //! Where everything is on the picture of a history. Time runs downwards, and each event has rows of its own, so that no text
 //! overlaps another. Lengths are in pixels. Pure.
 
+use std::borrow::Cow;
+
 use super::history::{Event, History, Lane, Place, Tone};
+use crate::shared::chart::between_words;
 
 /// The picture's width, and that of the column of times at its left.
 pub(super) const WIDTH: u32 = 720;
@@ -154,15 +157,8 @@ fn character(tone: Tone) -> u32 {
 
 /// The text in lines of at most this many characters, unless a word is longer.
 pub(super) fn wrapped(text: &str, most: u32) -> Vec<String> {
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => *line += &format!(" {word}"),
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
+    let columns = usize::try_from(most).unwrap_or(usize::MAX);
+    textwrap::wrap(text, between_words(columns)).into_iter().map(Cow::into_owned).collect()
 }
 
 #[cfg(test)]

@@ -74,6 +74,12 @@ impl Recorder {
         self.end_at(lane, kind, self.last());
     }
 
+    /// With the last event, the store has the lock for a client, which may rely on it.
+    pub(crate) fn granted(&mut self, store: Lane, client: Lane) {
+        self.begin(store, Kind::Stored(client));
+        self.begin(client, Kind::Valid);
+    }
+
     /// With the last event, a client that may rely on the lock loses it, and does not know.
     pub(crate) fn deceives(&mut self, lane: Lane) {
         self.end(lane, Kind::Valid);

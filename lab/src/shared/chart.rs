@@ -1,6 +1,7 @@
 //! Results as text: a paragraph for each stage, a chart of all stages, and what each column counts. Pure.
 
 use anstyle::Style;
+use textwrap::{Options, WordSplitter};
 
 use super::tell::{RIGHT, TITLE, WRONG};
 
@@ -176,15 +177,12 @@ pub(crate) fn several(count: u64, thing: &str) -> String {
 
 /// The text in lines of at most [`WIDTH`] columns, each after the margin.
 pub(crate) fn wrapped(text: &str, margin: &str) -> String {
-    let mut lines = vec![margin.to_owned()];
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.len() == margin.len() => line.push_str(word),
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => *line += &format!(" {word}"),
-            Some(_) | None => lines.push(format!("{margin}{word}")),
-        }
-    }
-    lines.join("\n")
+    textwrap::fill(text, between_words(WIDTH).initial_indent(margin).subsequent_indent(margin))
+}
+
+/// Lines of at most this many columns, unless a word is longer.
+pub(crate) fn between_words<'a>(columns: usize) -> Options<'a> {
+    Options::new(columns).break_words(false).word_splitter(WordSplitter::NoHyphenation)
 }
 
 #[cfg(test)]

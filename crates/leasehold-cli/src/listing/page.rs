@@ -5,7 +5,7 @@ use leasehold::kit::Slot;
 
 use super::words::{holder, mode, process, process_of, remaining, slots, wanted, why_and_token};
 use crate::durations::{age, whole_seconds};
-use crate::holders::is_gone;
+use crate::holders::unless_renewed;
 use crate::screen::wrapped;
 use crate::visible::visible;
 
@@ -55,8 +55,7 @@ fn summary(entry: &Entry) -> Facts {
 
 fn lease(held: &Held, endless: &str) -> Facts {
     let [why, token] = why_and_token(held);
-    // Nobody renews for a process that is gone.
-    let renewed = if is_gone(&held.holder) == Some(true) { "" } else { " unless renewed" };
+    let renewed = unless_renewed(&held.holder);
     let ends =
         held.remaining.map_or_else(|| endless.to_owned(), |_| format!("in {}{renewed}", remaining(held, endless)));
     let since = held.age.map_or_else(|| "for an unknown time".to_owned(), |held| format!("for {}", age(held)));

@@ -31,7 +31,7 @@ pub struct Join {
     pub patience: Patience,
     /// Whether a long wait is reported to observers.
     pub long_waits: LongWaits,
-    /// What it does while the store is unreachable.
+    /// Whether it fails or waits while the store is unreachable.
     pub on_unavailable: OnUnavailable,
     /// How many answers of the store it waits for at most. A claim that is in flight already is the first.
     pub max_requests: Option<NonZeroU32>,
@@ -99,7 +99,7 @@ pub enum LongWaits {
     Expected,
 }
 
-/// What a waiter does while the store is unreachable: does not answer, or answers that it cannot serve now.
+/// Whether a waiter fails or waits while the store is unreachable: it does not answer, or answers that it cannot serve requests now.
 ///
 /// A waiter that does not wait gets the error of the first request, whatever is set here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -261,8 +261,8 @@ pub enum Output {
     Ended {
         /// Whose turn.
         turn: TurnId,
-        /// What the store said. `Released` as well if the lease was passed on, so that the store was not asked, or if the session has
-        /// ended. After an error the station keeps trying in the background until the lease has expired.
+        /// The store's answer. `Released` is also reported without a request: if the lease was passed on, or if the session has ended.
+        /// After an error the station keeps trying in the background until the lease has expired.
         result: Result<Released, BackendError>,
     },
     /// The holder's turn has ended, and its lease stays at the store.

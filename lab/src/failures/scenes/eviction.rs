@@ -31,8 +31,7 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     let mut server = start(redis)?;
     let (mut holder, mut other) = (server.by_hand(a)?, server.by_hand(b)?);
     holder.expect(story, redis, &set_for_long("A"), "OK")?;
-    story.begin(redis, Kind::Stored(a));
-    story.begin(a, Kind::Valid);
+    story.granted(redis, a);
     story.message(cache, redis, "SET page:1, page:2 and so on, 50 kB each", Tone::Fault);
     let mut pages = Pages::new(&server)?;
     until("the lock to be evicted", || {
@@ -44,8 +43,7 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     story.deceives(a);
     other.expect(story, redis, &set_for_long("B"), "OK")?;
     story.judge_last(Tone::Wrong);
-    story.begin(redis, Kind::Stored(b));
-    story.begin(b, Kind::Valid);
+    story.granted(redis, b);
     Ok(Ended::violation("A and B hold the lock at the same time: the server dropped the lock of A to make room"))
 }
 

@@ -40,14 +40,12 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     let (mut holder, mut other) = (ByHand::connect(a, &pair.primary.url())?, ByHand::connect(b, &pair.replica.url())?);
     pair.hold_replication(story);
     holder.expect(story, primary, &set_for_long("A"), "OK")?;
-    story.begin(primary, Kind::Stored(a));
-    story.begin(a, Kind::Valid);
+    story.granted(primary, a);
     pair.fail_over(story, a)?;
     story.deceives(a);
     other.expect(story, replica, &set_for_long("B"), "OK")?;
     story.judge_last(Tone::Wrong);
-    story.begin(replica, Kind::Stored(b));
-    story.begin(b, Kind::Valid);
+    story.granted(replica, b);
     Ok(Ended::violation("A and B hold the lock at the same time: the promoted replica never had the lock of A"))
 }
 

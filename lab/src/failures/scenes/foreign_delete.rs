@@ -1,6 +1,7 @@
 //! A holder whose lease has expired deletes the lock of its successor.
 
-use crate::failures::history::{Ended, Kind, Tone};
+use crate::failures::by_hand::ByHand;
+use crate::failures::history::{Ended, Kind, Lane, Tone};
 use crate::failures::one_redis::{OneRedis, set, set_for_long};
 use crate::failures::recorder::Recorder;
 use crate::failures::scene::Scene;
@@ -19,15 +20,25 @@ pub(super) const SCENE: Scene = Scene {
 fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     let [a, b, redis, c] = story.lanes(["A", "B", "Redis", "C"]);
     let mut server = OneRedis::start(redis, redis, "unused")?;
-    let (mut late, mut holder, mut third) = (server.by_hand(a)?, server.by_hand(b)?, server.by_hand(c)?);
+    let mut late = server.by_hand(a)?;
     late.expect(story, redis, &set("A"), "OK")?;
-    story.begin(redis, Kind::Stored(a));
-    story.begin(a, Kind::Valid);
+    story.granted(redis, a);
+    delete_the_next_lock(story, &mut server, [a, b, redis, c], late)?;
+    Ok(Ended::violation("A deleted the lock of B, so B and C hold it at the same time"))
+}
+
+/// The lease of A expires, and B gets the lock. A deletes it, and C gets it as well.
+pub(super) fn delete_the_next_lock(
+    story: &mut Recorder,
+    server: &mut OneRedis,
+    [a, b, redis, c]: [Lane; 4],
+    mut late: ByHand,
+) -> Result<(), Failure> {
+    let (mut holder, mut third) = (server.by_hand(b)?, server.by_hand(c)?);
     server.until_expired(story, a, "A")?;
     story.deceives(a);
     holder.expect(story, redis, &set_for_long("B"), "OK")?;
-    story.begin(redis, Kind::Stored(b));
-    story.begin(b, Kind::Valid);
+    story.granted(redis, b);
     late.expect(story, redis, "DEL lock", "1")?;
     story.judge_last(Tone::Wrong);
     story.end(a, Kind::Believed);
@@ -35,9 +46,8 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     story.deceives(b);
     third.expect(story, redis, &set_for_long("C"), "OK")?;
     story.judge_last(Tone::Wrong);
-    story.begin(redis, Kind::Stored(c));
-    story.begin(c, Kind::Valid);
-    Ok(Ended::violation("A deleted the lock of B, so B and C hold it at the same time"))
+    story.granted(redis, c);
+    Ok(())
 }
 
 fn with(story: &mut Recorder) -> Result<Ended, Failure> {

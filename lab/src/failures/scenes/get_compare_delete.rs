@@ -3,10 +3,11 @@
 use test_support::{Fault, Proxy};
 
 use crate::failures::by_hand::until;
-use crate::failures::history::{Ended, Kind, Tone};
-use crate::failures::one_redis::{OneRedis, set, set_for_long};
+use crate::failures::history::{Ended, Tone};
+use crate::failures::one_redis::{OneRedis, set};
 use crate::failures::recorder::Recorder;
 use crate::failures::scene::Scene;
+use crate::failures::scenes::foreign_delete::delete_the_next_lock;
 use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
@@ -22,26 +23,12 @@ pub(super) const SCENE: Scene = Scene {
 fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     let [a, b, redis, c] = story.lanes(["A", "B", "Redis", "C"]);
     let mut server = OneRedis::start(redis, redis, "unused")?;
-    let (mut late, mut holder, mut third) = (server.by_hand(a)?, server.by_hand(b)?, server.by_hand(c)?);
+    let mut late = server.by_hand(a)?;
     late.expect(story, redis, &set("A"), "OK")?;
-    story.begin(redis, Kind::Stored(a));
-    story.begin(a, Kind::Valid);
+    story.granted(redis, a);
     late.expect(story, redis, "GET lock", "A")?;
     story.note(a, "it is its own: A will delete it, but is slow", Tone::Fault);
-    server.until_expired(story, a, "A")?;
-    story.deceives(a);
-    holder.expect(story, redis, &set_for_long("B"), "OK")?;
-    story.begin(redis, Kind::Stored(b));
-    story.begin(b, Kind::Valid);
-    late.expect(story, redis, "DEL lock", "1")?;
-    story.judge_last(Tone::Wrong);
-    story.end(a, Kind::Believed);
-    story.end(redis, Kind::Stored(b));
-    story.deceives(b);
-    third.expect(story, redis, &set_for_long("C"), "OK")?;
-    story.judge_last(Tone::Wrong);
-    story.begin(redis, Kind::Stored(c));
-    story.begin(c, Kind::Valid);
+    delete_the_next_lock(story, &mut server, [a, b, redis, c], late)?;
     Ok(Ended::violation(
         "the comparison was right and out of date: A deleted the lock of B, so B and C hold it at the same time",
     ))

@@ -40,8 +40,7 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     story.begin(redis, Kind::Stored(a));
     server.until_expired(story, a, "A")?;
     other.expect(story, redis, &set_for_long("B"), "OK")?;
-    story.begin(redis, Kind::Stored(b));
-    story.begin(b, Kind::Valid);
+    story.granted(redis, b);
     match reply.join().map_err(|_| unplanned("the reply", "a panic"))??.as_str() {
         "OK" => story.message(redis, a, "OK", Tone::Wrong),
         other => return Err(unplanned("the reply", other)),

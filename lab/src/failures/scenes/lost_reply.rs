@@ -39,8 +39,7 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     story.judge_last(Tone::Wrong);
     server.until_expired(story, a, "A")?;
     second.expect(story, redis, &set("A"), "OK")?;
-    story.begin(redis, Kind::Stored(a));
-    story.begin(a, Kind::Valid);
+    story.granted(redis, a);
     Ok(Ended::violation("A locked itself out: nobody could work until the lease expired that A had without knowing"))
 }
 

@@ -26,15 +26,13 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     let mut redis_server = OneRedis::start(redis, report, KEY)?;
     let (mut holder, mut other) = (redis_server.by_hand(a)?, redis_server.by_hand(b)?);
     holder.expect(story, redis, &set("A"), "OK")?;
-    story.begin(redis, Kind::Stored(a));
-    story.begin(a, Kind::Valid);
+    story.granted(redis, a);
     story.note(a, "is suspended", Tone::Fault);
     story.begin(a, Kind::Paused);
     redis_server.until_expired(story, a, "A")?;
     story.end(a, Kind::Valid);
     other.expect(story, redis, &set_for_long("B"), "OK")?;
-    story.begin(redis, Kind::Stored(b));
-    story.begin(b, Kind::Valid);
+    story.granted(redis, b);
     other.expect(story, report, "SET report by-B", "OK")?;
     story.note(a, "resumes, and believes that it holds the lock", Tone::Fault);
     story.end(a, Kind::Paused);
