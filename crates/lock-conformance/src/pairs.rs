@@ -14,8 +14,8 @@ use crate::{Bench, Verbs};
 
 /// Longer than any request takes, so that what is short has expired everywhere.
 pub(crate) const EXPIRY: Duration = Duration::from_secs(1);
-/// How long a place lasts in every store.
-const PLACES_LAST: Duration = Duration::from_secs(10);
+/// How long no place expires in any store, with a reserve: places last for 10 s.
+pub(crate) const PLACES_SAFE: Duration = Duration::from_millis(6_500);
 
 /// The state before a pair: claims of different owners. The store grants the first ones.
 pub(crate) struct Scene {
@@ -143,6 +143,13 @@ fn ends(release: &Ask, claim: &Ask) -> bool {
     release.certainty == Certainty::Answered && [Some(claim.owner), claim.replaces].contains(&Some(release.owner))
 }
 
+/// Two requests of a scene, by number.
+pub(crate) struct Pair {
+    /// How many there are. A store that refuses some of the scene's claims, because it is slow, leaves fewer.
+    of: usize,
+    pub(crate) numbers: [usize; 2],
+}
+
 /// A lock with which a scene was played.
 pub(crate) struct Stage<'a> {
     scene: &'a Scene,
@@ -155,24 +162,29 @@ pub(crate) struct Stage<'a> {
 
 impl Stage<'_> {
     /// The pairs of requests that may overlap, by number. Both begin together; which one is a little earlier is left to chance.
-    pub(crate) fn pairs(&self) -> Vec<[usize; 2]> {
+    pub(crate) fn pairs(&self) -> Vec<Pair> {
         let numbers = 0..self.asks.len();
-        let overlap = |[one, other]: &[usize; 2]| {
-            let (one, other) = (&self.asks[*one], &self.asks[*other]);
+        let overlap = |pair: &Pair| {
+            let [one, other] = pair.numbers.map(|number| &self.asks[number]);
             !ends(one, other) && !ends(other, one)
         };
-        let pair = |one, other| if fastrand::bool() { [one, other] } else { [other, one] };
+        let pair =
+            |one, other| Pair { of: numbers.end, numbers: if fastrand::bool() { [one, other] } else { [other, one] } };
         let all = numbers.clone().flat_map(|one| (one..numbers.end).map(move |other| pair(one, other)));
         all.filter(overlap).collect()
     }
 
-    /// Asks both at the same time, and then looks at what they have left. Returns whether that could be judged: nothing expired too early.
+    /// Asks both at the same time, and then looks at what they have left. Returns whether that could be judged: the scene is the same as the
+    /// one that the pair was chosen from, and nothing expired too early.
     ///
     /// # Panics
     /// If neither order of the two explains all answers.
-    pub(crate) fn ask_both(mut self, bench: &Bench, clients: &[Verbs; 2], pair: [usize; 2]) -> bool {
+    pub(crate) fn ask_both(mut self, bench: &Bench, clients: &[Verbs; 2], pair: &Pair) -> bool {
         let [one, two] = clients;
-        self.history.ask_both([one, two], pair.map(|number| self.asks[number].clone()), bench.now());
+        if self.asks.len() != pair.of {
+            return false;
+        }
+        self.history.ask_both([one, two], pair.numbers.map(|number| self.asks[number].clone()), bench.now());
         clients.iter().for_each(Verbs::flush);
         let now = bench.now();
         if one.can_inspect() {
@@ -181,8 +193,7 @@ impl Stage<'_> {
         let mode = self.scene.claims.first().map_or(Mode::Exclusive, |(mode, _)| *mode);
         self.history.ask(two, Ask::Acquire(in_mode(mode, waiting_claim(&self.name))), now);
         let took = self.ready.since(self.began);
-        let is_judged =
-            self.scene.claims.iter().all(|(_, ttl)| took < *ttl) && now.since(self.began) < PLACES_LAST * 2 / 3;
+        let is_judged = self.scene.claims.iter().all(|(_, ttl)| took < *ttl) && now.since(self.began) < PLACES_SAFE;
         let what = self.scene.what;
         assert!(
             !is_judged || self.history.has_sequence(one.capabilities().entries_end),

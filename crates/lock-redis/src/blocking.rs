@@ -46,8 +46,9 @@ use self::stack::Lender;
 /// A thread has exclusive use of a connection while it waits for an answer. There are at most eight to a server; if all are in use,
 /// the requests of several threads are sent together over the next one that is free. A connection that is not needed
 /// for a minute is closed. A pool that is passed in is shared: the keeper's renewals go through it, too; every grant also reads the
-/// server's clock, since such a pool does not show when it has reconnected; and its connections keep the socket
-/// timeouts of their last use here. Its waiters poll; they are notified if the pool comes with a URL (`Redis::pooled`).
+/// server's clock, since such a pool does not show when it has reconnected; and each use leaves the connection with socket timeouts
+/// of a second, so that the pool's check of a connection to a server that hangs takes no longer. Its waiters poll; they are
+/// notified if the pool comes with a URL (`Redis::pooled`).
 ///
 /// A signal that a handler takes while a thread waits for an answer counts as a broken connection, also with `SA_RESTART`: the system
 /// does not resume reads that have a time limit, and the client library does not repeat them. Renewals and releases are sent

@@ -12,6 +12,9 @@ use crate::failure::Failure;
 use crate::server::server_info::ServerInfo;
 use crate::span::Span;
 
+/// How long each step of the pool's check of a connection may take before its next use. A request's time limit does not bound it.
+const CHECKED_WITHIN: Duration = Duration::from_secs(1);
+
 /// The user's pool.
 pub type Pool = r2d2::Pool<Client>;
 
@@ -27,6 +30,8 @@ impl Lender for Pool {
                 call.reply_of(connection.req_packed_commands(&both.get_packed_pipeline(), 0, both.len())?)
             }
         });
+        // Fails only if the connection has ended, which the pool finds out.
+        bound(&connection, CHECKED_WITHIN).ok();
         Ok(Heard { reply, server_info })
     }
 }
