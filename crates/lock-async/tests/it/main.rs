@@ -11,6 +11,7 @@ mod hung;
 mod keeping;
 mod kinds;
 mod latches;
+mod order;
 mod panics;
 mod shared;
 mod sharing;

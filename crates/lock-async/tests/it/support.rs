@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_async::Client;
-use lock_core::{Answer, AsyncBackend, AsyncLayer, BackendError, Claim, Layer, Note, ReleaseRequest, Released};
+use lock_core::{
+    Answer, AsyncBackend, AsyncLayer, BackendError, BlockingBackend, Claim, Layer, Note, ReleaseRequest, Released,
+};
 use lock_host::{Event, ManualClock, Observer};
 use lock_memory::MemoryStore;
 use lock_memory::faults::{Faults, Faulty};
@@ -43,6 +45,12 @@ impl Bench {
             Some(guard) => guard.release().await.is_ok(),
             None => false,
         }
+    }
+
+    /// How many places there are in the queue.
+    pub(crate) fn places(&self, name: &str) -> u64 {
+        let shown = self.store.blocking().holder(&name.parse().unwrap(), PATIENCE).unwrap();
+        shown.map_or(0, |entry| entry.waiters.into())
     }
 
     /// Waits until nothing is left of the name, of whatever kind it was: while anything is, a mutex of it is refused.
