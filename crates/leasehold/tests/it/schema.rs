@@ -60,7 +60,7 @@ fn examples_of_the_pages_are_valid() {
     let library = std::fs::read_to_string(docs("../../../crates/leasehold/src/lib.rs")).unwrap().replace("//! ", "");
     let library = library.split("```toml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0.to_owned());
     let pages = test_support::pages::blocks_in("toml").into_iter().map(|block| block.code);
-    let others = ["[dependencies]", "# leasehold.toml"]; // of Cargo and of the command, with tests of their own
+    let others = ["[dependencies]", "[dev-dependencies]", "# leasehold.toml"]; // of Cargo and of the command, with tests of their own
     let examples: Vec<_> =
         pages.chain(library).filter(|code| others.iter().all(|other| !code.starts_with(other))).collect();
     for example in &examples {
