@@ -20,6 +20,8 @@ pub(crate) async fn until_served(
 ) -> Result<Option<Duration>, Status> {
     let (holders, waiters): (Vec<&Entry>, Vec<&Entry>) = listed.entries.iter().partition(|entry| listed.holds(entry));
     let first = waiters.iter().find(|waiter| Some(&*waiter.key) != left).map_or(mode, |first| first.mode());
+    // The limit may have been set to another one since the waiter asked.
+    let first = listed.under_limit(first);
     let mut excess = match first {
         Mode::Shared if holders.iter().all(|holder| holder.mode() == Mode::Shared) => 0,
         Mode::Exclusive | Mode::Shared => holders.len(),
