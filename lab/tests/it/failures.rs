@@ -132,6 +132,11 @@ fn a_full_server_evicts_a_lock_that_is_held() {
 }
 
 #[test]
+fn a_node_of_a_quorum_forgets_its_vote() {
+    assert_shows("quorum-restart", "node 2 voted for both", "it abstains until every lease");
+}
+
+#[test]
 #[ignore = "it plays every failure once more; `cargo xtask ci --full` runs it"]
 fn all_failures_are_on_one_page_that_needs_no_other_file() {
     let lab = Lab::new();
