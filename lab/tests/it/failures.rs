@@ -137,6 +137,11 @@ fn a_node_of_a_quorum_forgets_its_vote() {
 }
 
 #[test]
+fn two_holders_are_suspended_and_resume_together() {
+    assert_shows("two-paused-holders", "first A overwrote the report of C", "both guards report the loss");
+}
+
+#[test]
 #[ignore = "it plays every failure once more; `cargo xtask ci --full` runs it"]
 fn all_failures_are_on_one_page_that_needs_no_other_file() {
     let lab = Lab::new();

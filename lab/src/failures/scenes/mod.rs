@@ -10,12 +10,14 @@ mod lost_update;
 mod paused_holder;
 mod quorum_restart;
 mod setnx_expire;
+mod two_paused_holders;
 
 use super::scene::Scene;
 
 /// All of them.
-pub(crate) const SCENES: [&Scene; 10] = [
+pub(crate) const SCENES: [&Scene; 11] = [
     &paused_holder::SCENE,
+    &two_paused_holders::SCENE,
     &foreign_delete::SCENE,
     &get_compare_delete::SCENE,
     &setnx_expire::SCENE,
