@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child as Process, ChildStdin, ChildStdout, Stdio};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
@@ -20,10 +21,10 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts a process, and waits until it is connected.
-    pub(super) fn start(setup: &Setup) -> Result<Self, Failure> {
+    /// Starts a process with these variables in its environment, and waits until it is connected.
+    pub(super) fn start(setup: &Setup, environment: &[(&str, PathBuf)]) -> Result<Self, Failure> {
         let mut command = children::this_program().map_err(|error| broken(&error))?;
-        command.arg(ROLE).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg(ROLE).envs(environment.iter().cloned()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().map_err(|error| broken(&error))?;
         let pipes = process.stdin.take().zip(process.stdout.take());
         let (stdin, stdout) = pipes.ok_or_else(|| broken(&"it has no pipes"))?;

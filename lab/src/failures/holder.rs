@@ -1,11 +1,12 @@
 //! A client of `leasehold` in a process of its own. Each step is an order to it, and a line of the story.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use leasehold::FencingToken;
 
 use super::child::Child;
 use super::history::{Kind, Lane, Tone};
+use super::machine::Machine;
 use super::orders::{Answer, Order, Setup};
 use super::recorder::Recorder;
 use crate::shared::failure::Failure;
@@ -51,14 +52,18 @@ pub(crate) struct Holder {
 impl Holder {
     /// Starts a process, which connects to both servers.
     pub(crate) fn start(lane: Lane, lanes: Lanes, work: &Work<'_>) -> Result<Self, Failure> {
-        let child = Child::start(&Setup {
-            locks: work.locks.to_owned(),
-            lock: LOCK.to_owned(),
-            ttl_ms: millis(work.ttl),
-            resource: work.resource.to_owned(),
-            key: work.key.to_owned(),
-        })?;
+        Ok(Self { child: Child::start(&setup(work), &[])?, lane, lanes, token: String::new() })
+    }
+
+    /// The same, on a machine whose clock the scene sets.
+    pub(crate) fn start_on(machine: &Machine, lane: Lane, lanes: Lanes, work: &Work<'_>) -> Result<Self, Failure> {
+        let child = Child::start(&setup(work), &machine.environment())?;
         Ok(Self { child, lane, lanes, token: String::new() })
+    }
+
+    /// Its wall clock.
+    pub(crate) fn date(&mut self) -> Result<SystemTime, Failure> {
+        self.child.order(&Order::Date, |answer| if let Answer::Date(time) = answer { Ok(time) } else { Err(answer) })
     }
 
     /// Has been warned about the store, with this word, when it connected.
@@ -156,7 +161,23 @@ impl Holder {
     /// The guard says that the lock is lost.
     pub(crate) fn notices_loss(&mut self, story: &mut Recorder) -> Result<(), Failure> {
         let reason = self.child.order(&Order::Check, lost)?;
-        story.note(self.lane, format!("check() → Lost: {reason}"), Tone::Guarded);
+        story.note(self.lane, format!("check() → Lost: {}", brief(&reason)), Tone::Guarded);
+        Ok(())
+    }
+
+    /// The guard says that the lock is held, although the store has ended the lease.
+    pub(crate) fn is_deceived(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        self.child.order(&Order::Check, |answer| if let Answer::Valid = answer { Ok(()) } else { Err(answer) })?;
+        story.note(self.lane, "check() → Ok", Tone::Fault);
+        story.deceives(self.lane);
+        Ok(())
+    }
+
+    /// Waits until a renewal tells the guard that the lock is lost.
+    pub(crate) fn learns_of_loss(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        let reason = self.child.order(&Order::Lose, lost)?;
+        story.note(self.lane, format!("lost() returns: {}", brief(&reason)), Tone::Guarded);
+        story.end(self.lane, Kind::Believed);
         Ok(())
     }
 
@@ -232,6 +253,16 @@ impl Holder {
     }
 }
 
+fn setup(work: &Work<'_>) -> Setup {
+    Setup {
+        locks: work.locks.to_owned(),
+        lock: LOCK.to_owned(),
+        ttl_ms: millis(work.ttl),
+        resource: work.resource.to_owned(),
+        key: work.key.to_owned(),
+    }
+}
+
 fn granted(answer: Answer) -> Result<FencingToken, Answer> {
     if let Answer::Acquired(token) = answer { Ok(token) } else { Err(answer) }
 }
@@ -242,6 +273,11 @@ fn failed(answer: Answer) -> Result<(), Answer> {
 
 fn lost(answer: Answer) -> Result<String, Answer> {
     if let Answer::Lost(reason) = answer { Ok(reason) } else { Err(answer) }
+}
+
+/// A reason without its details, such as the last error, for which a picture has no room.
+fn brief(reason: &str) -> &str {
+    reason.split([':', '(']).next().unwrap_or(reason).trim_end()
 }
 
 fn done(answer: Answer) -> Result<(), Answer> {

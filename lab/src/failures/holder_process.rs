@@ -1,7 +1,7 @@
 //! The process of a holder: it does what the scene says, with `leasehold` and a fenced resource.
 
 use std::io::{Write, stdin, stdout};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use leasehold::blocking::{Client, Guard, Mutex};
 use leasehold::clock::{Clock, HostClock};
@@ -66,6 +66,10 @@ impl Holder {
         match (order, self.guard.take()) {
             (Order::Acquire, _) => self.acquired(self.mutex.acquire().map(Some)),
             (Order::TryAcquire, _) => self.acquired(self.mutex.try_acquire()),
+            (Order::Date, guard) => {
+                self.guard = guard;
+                Answer::Date(SystemTime::now())
+            }
             (Order::Warnings, guard) => {
                 self.guard = guard;
                 Answer::Warnings(self.client.warnings().join(" "))
@@ -109,7 +113,7 @@ impl Holder {
             Order::Check => guard.check().map_or_else(|lost| Answer::Lost(lost.reason.to_string()), |()| Answer::Valid),
             Order::Lose => Answer::Lost(guard.lost().reason.to_string()),
             Order::Remaining => Answer::Remaining(guard.remaining()),
-            Order::Warnings | Order::Acquire | Order::TryAcquire | Order::Read | Order::Release => {
+            Order::Date | Order::Warnings | Order::Acquire | Order::TryAcquire | Order::Read | Order::Release => {
                 Answer::Failed(format!("{order:?} needs no guard"))
             }
         }

@@ -1,7 +1,7 @@
 //! `cargo xtask lab NAME`: failures of locks, each played on real servers without the protection and with it, and drawn as a timeline.
 //!
 //! Read in this order: `scenes` (a file for each failure) · `scene` · `one_redis`, `by_hand` (plain requests), `holder` (a client of
-//! `leasehold` in a process of its own: `child`, `orders`, `holder_process`) · `history`, `recorder` (what is recorded) · `layout`, `timeline`,
+//! `leasehold` in a process of its own: `child`, `orders`, `holder_process`), `machine` (under a server) · `history`, `recorder` (what is recorded) · `layout`, `timeline`,
 //! `markup`, `page` (how it is drawn) · `play`.
 
 mod by_hand;
@@ -10,6 +10,7 @@ mod history;
 mod holder;
 pub(crate) mod holder_process;
 mod layout;
+mod machine;
 mod markup;
 mod one_redis;
 mod orders;

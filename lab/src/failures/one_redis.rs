@@ -8,6 +8,7 @@ use test_support::{RedisOptions, RedisServer};
 use super::by_hand::{self, ByHand};
 use super::history::{Kind, Lane, Tone};
 use super::holder::{Holder, LOCK, Lanes, Work};
+use super::machine::Machine;
 use super::recorder::Recorder;
 use crate::shared::failure::Failure;
 
@@ -74,6 +75,19 @@ impl OneRedis {
     /// Sends a request that is not part of the story.
     pub(crate) fn ask(&mut self, words: &str) -> Result<String, Failure> {
         by_hand::ask(&mut self.observer, words)
+    }
+
+    /// Its machine loses power, and what was not on the disk. Returns what is lost.
+    pub(crate) fn lose_power(&mut self, machine: &Machine) -> Result<Vec<u8>, Failure> {
+        self.server.kill();
+        machine.lose_unflushed(self.server.directory())
+    }
+
+    /// It starts again with what the disk has.
+    pub(crate) fn start_again(&mut self) -> Result<(), Failure> {
+        self.server.restart_with_data();
+        self.observer = by_hand::connect(&self.server.url())?;
+        Ok(())
     }
 
     /// The addresses of all clients so far.

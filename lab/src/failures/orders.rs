@@ -1,6 +1,6 @@
 //! The language between a scene and its holders, which are processes of their own: one JSON value a line.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use leasehold::FencingToken;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,8 @@ pub(super) struct Setup {
 /// What a holder does.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Order {
+    /// Look at the wall clock.
+    Date,
     /// Ask the client what it warns of.
     Warnings,
     /// Acquire the lock, and wait for it for a minute at most.
@@ -50,6 +52,7 @@ pub(super) enum Answer {
     /// The lock, with this token.
     Acquired(FencingToken),
     Busy,
+    Date(SystemTime),
     Warnings(String),
     /// The guard says that the lock is held.
     Valid,

@@ -132,6 +132,31 @@ fn a_full_server_evicts_a_lock_that_is_held() {
 }
 
 #[test]
+fn a_node_of_a_quorum_forgets_its_vote() {
+    assert_shows("quorum-restart", "node 2 voted for both", "it abstains until every lease");
+}
+
+#[test]
+fn two_holders_are_suspended_and_resume_together() {
+    assert_shows("two-paused-holders", "first A overwrote the report of C", "both guards report the loss");
+}
+
+#[test]
+fn a_server_loses_power_before_a_lock_is_on_its_disk() {
+    assert_shows("power-loss", "before it was on the disk", "the lock was on the disk before");
+}
+
+#[test]
+fn the_clock_of_a_server_steps_forward() {
+    assert_shows("clock-step", "A overwrote the report of B", "the resource refused the write of A");
+}
+
+#[test]
+fn the_clock_of_a_holder_is_set_back() {
+    assert_shows("client-clock-step", "A wrote because its clock said", "reported the loss before the lease had ended");
+}
+
+#[test]
 #[ignore = "it plays every failure once more; `cargo xtask ci --full` runs it"]
 fn all_failures_are_on_one_page_that_needs_no_other_file() {
     let lab = Lab::new();

@@ -32,6 +32,7 @@ const PORTS: Range<u16> = 20_000..32_000;
 pub struct RedisOptions {
     password: Option<String>,
     arguments: Vec<String>,
+    environment: Vec<(String, OsString)>,
     version: RedisVersion,
     clustered: bool,
 }
@@ -99,6 +100,13 @@ impl RedisOptions {
         self.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
         self
     }
+
+    /// Sets a variable in the server's environment.
+    #[must_use]
+    pub fn environment(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
+        self
+    }
 }
 
 /// A running redis-server. Dropping this kills it and removes its data.
@@ -162,6 +170,11 @@ impl RedisServer {
     /// The server's process id.
     pub fn pid(&self) -> u32 {
         self.process.id()
+    }
+
+    /// The directory of its data and its log.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Whether its process runs.
@@ -304,6 +317,7 @@ fn spawn(directory: &Path, port: u16, bus: u16, options: &RedisOptions) -> Child
         .args(["--bind", "127.0.0.1", "--save", "", "--daemonize", "no"])
         .args(["--port", &port.to_string()])
         .args(&options.arguments)
+        .envs(options.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stderr(must("share the log of redis-server", log.try_clone()))
         .stdout(log);

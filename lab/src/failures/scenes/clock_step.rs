@@ -1,0 +1,98 @@
+//! The wall clock of a server steps forward.
+
+use std::time::Duration;
+
+use test_support::RedisOptions;
+
+use crate::failures::by_hand::unplanned;
+use crate::failures::history::{Ended, Lane, Tone};
+use crate::failures::holder::Written;
+use crate::failures::machine::Machine;
+use crate::failures::one_redis::{OneRedis, set_for_long};
+use crate::failures::recorder::Recorder;
+use crate::failures::scene::Scene;
+use crate::shared::failure::Failure;
+
+pub(super) const SCENE: Scene = Scene {
+    name: "clock-step",
+    title: "The clock of a server steps forward",
+    what_happens: "Redis ends leases by its wall clock. A holds the lock when that clock is set ahead by a minute: by an administrator, or by \
+                   a time service that corrects it in one step. At once, all leases of the server have ended, and B gets the lock. \
+                   No client can notice this before its next renewal, so two holders are possible.",
+    locks: ["by hand: SET NX PX", "leasehold, with a resource that checks the fencing token"],
+    without,
+    with,
+};
+
+const KEY: &str = "report";
+/// In seconds.
+const STEP: i64 = 60;
+/// Longer than the scene.
+const TTL: Duration = Duration::from_secs(9);
+
+/// A server, whose clock its machine can set.
+struct Server {
+    redis: OneRedis,
+    machine: Machine,
+    lane: Lane,
+}
+
+impl Server {
+    fn start(lane: Lane, report: Lane) -> Result<Self, Failure> {
+        let machine = Machine::new()?;
+        let redis = OneRedis::start_with(machine.under(RedisOptions::default()), lane, report, KEY)?;
+        Ok(Self { redis, machine, lane })
+    }
+
+    /// The clock steps forward, and ends this lease.
+    fn step_clock(&mut self, story: &mut Recorder, holder: Lane, lease: &str) -> Result<(), Failure> {
+        self.machine.step_clock(STEP)?;
+        story.note(self.lane, format!("its clock steps forward by {STEP} s"), Tone::Fault);
+        self.redis.until_expired(story, holder, lease)
+    }
+}
+
+fn without(story: &mut Recorder) -> Result<Ended, Failure> {
+    let [a, redis, report, b] = story.lanes(["A", "Redis", "report", "B"]);
+    let mut server = Server::start(redis, report)?;
+    let (mut holder, mut other) = (server.redis.by_hand(a)?, server.redis.by_hand(b)?);
+    holder.expect(story, redis, &set_for_long("A"), "OK")?;
+    story.granted(redis, a);
+    server.step_clock(story, a, "A")?;
+    story.deceives(a);
+    other.expect(story, redis, &set_for_long("B"), "OK")?;
+    story.granted(redis, b);
+    other.expect(story, report, "SET report by-B", "OK")?;
+    holder.expect(story, report, "SET report by-A", "OK")?;
+    story.judge_last(Tone::Wrong);
+    match server.redis.ask("GET report")?.as_str() {
+        "by-A" => Ok(Ended::violation(
+            "A and B hold the lock at the same time, and A overwrote the report of B: the lease of A should have lasted for 30 seconds",
+        )),
+        other => Err(unplanned("the report", other)),
+    }
+}
+
+fn with(story: &mut Recorder) -> Result<Ended, Failure> {
+    let [a, redis, report, b] = story.lanes(["A", "Redis", "report", "B"]);
+    let mut server = Server::start(redis, report)?;
+    let port = server.redis.port();
+    let mut holder = server.redis.holder_for(a, port, TTL)?;
+    let mut other = server.redis.holder_for(b, port, TTL)?;
+    holder.acquire(story)?;
+    holder.raise(story)?;
+    let lease = server.redis.owner()?;
+    server.step_clock(story, a, &lease)?;
+    holder.is_deceived(story)?;
+    other.acquire(story)?;
+    other.raise(story)?;
+    other.write(story, "by-B")?;
+    let late = holder.write(story, "by-A")?;
+    holder.learns_of_loss(story)?;
+    match (late, server.redis.ask("GET report")?.as_str()) {
+        (Written::Refused, "by-B") => Ok(Ended::prevented(
+            "two holders were possible until A renewed, but the resource refused the write of A, whose token is lower",
+        )),
+        (_, report) => Err(unplanned("the report", report)),
+    }
+}
