@@ -4,7 +4,9 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use crate::{api, book, chaos, curator, deny, drivers, features, fetch, model, mysql, release, sim, step, test, tidy};
+use crate::{
+    api, book, chaos, curator, deny, drivers, features, fetch, model, mysql, porcupine, release, sim, step, test, tidy,
+};
 
 const USAGE: &str = "\
 usage: cargo xtask ci [--full]
@@ -30,7 +32,7 @@ const CHANGE: [Step; 10] = [
 ];
 
 /// What the night runs: the same and more, with the long forms of tests, simulator and features.
-const NIGHT: [Step; 19] = [
+const NIGHT: [Step; 20] = [
     ("fetch the crates", fetch::run),
     ("all tests", test::all),
     ("tests on MySQL", mysql::run),
@@ -38,6 +40,7 @@ const NIGHT: [Step; 19] = [
     ("simulator", sim::many),
     ("models", || model::run(&[])),
     ("chaos", || chaos::run(&["--minutes".into(), "10".into()])),
+    ("Porcupine", porcupine::run),
     ("format", format),
     ("lints", lints),
     ("documentation", documentation),

@@ -20,6 +20,7 @@ mod model;
 mod mutants;
 mod mysql;
 mod package;
+mod porcupine;
 mod recording;
 mod release;
 mod schema;
@@ -55,6 +56,7 @@ usage: cargo xtask COMMAND
   mysql    run the tests of lock-mysql on MySQL; those for a change run on MariaDB
   curator  run Curator's own tests of its locks on ZooKeeper while clients of lock-zookeeper want the same locks
   go       run lock-etcd beside the client of etcd for Go, which needs Go
+  porcupine record storms, and have Porcupine check the histories, which needs Go
   package  package and build every crate that can be published; --no-verify only packages
   release  check whether all crates can be published as one version: --dry-run; --publish does it
   ci       check a change before it is merged: test and sim, then format, lints, docs, feature builds, house rules; --full: everything
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Some("mysql") => mysql::run(),
         Some("curator") => curator::run(),
         Some("go") => go::run(),
+        Some("porcupine") => porcupine::run(),
         Some("drivers") => drivers::run(),
         Some("servers") => services::all(),
         Some("sim") => sim::run(&arguments),

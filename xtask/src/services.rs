@@ -65,6 +65,8 @@ const CURATOR: Program = ("curator-recipes.jar", "libcurator-recipes-java");
 const JAVA: Program = ("javac", "default-jdk-headless");
 /// What downloads Curator's own tests.
 const MAVEN: Program = ("mvn", "maven");
+/// What compiles Porcupine: any version since 1.19, which Debian has.
+const GO: Program = ("go", "golang-go");
 /// What diesel is linked with.
 const LIBPQ: Program = ("pg_config", "libpq-dev");
 
@@ -108,6 +110,11 @@ pub(crate) fn for_chaos() -> Result<()> {
 /// What the programs with other drivers need.
 pub(crate) fn for_drivers() -> Result<()> {
     programs(&[POSTGRES, MARIA, MARIA_CLIENT, LIBPQ])
+}
+
+/// What Porcupine and the storms that it checks need.
+pub(crate) fn for_porcupine() -> Result<()> {
+    programs(&[REDIS, GO])
 }
 
 /// What Curator's own tests need, which bring their own server.

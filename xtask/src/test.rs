@@ -5,7 +5,7 @@ use std::thread;
 
 use anyhow::Result;
 
-use crate::{curator, go, services, step};
+use crate::{curator, go, porcupine, services, step};
 
 /// How many tests run at once for each core. Most of them wait: for a lease to end, or for a server.
 const TESTS_PER_CORE: usize = 5;
@@ -28,7 +28,7 @@ pub(crate) fn all() -> Result<()> {
     // The default features include no store. A build of their own for a few tests takes a minute of processor time.
     let without_stores = || step::cargo(&[&TEST[..], &["--package", "leasehold", "--lib"]].concat());
     // Commands of their own download what these need.
-    let ignored = ["--", "--include-ignored", "--skip", curator::TEST, "--skip", go::TESTS];
+    let ignored = ["--", "--include-ignored", "--skip", curator::TEST, "--skip", go::TESTS, "--skip", porcupine::TESTS];
     [tests(FUZZ_SECONDS[1], &ignored), without_stores()].into_iter().collect()
 }
 

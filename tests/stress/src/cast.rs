@@ -195,11 +195,21 @@ pub enum Mistake {
     Deaf,
     /// It uses slots that do not exist.
     WrongSlots,
+    /// It presents a token to the register that is never too low, as if the register did not look at tokens.
+    Unfenced,
 }
 
 impl Mistake {
-    const ALL: [Self; 7] =
-        [Self::None, Self::Apart, Self::OldTokens, Self::Believes, Self::Pushes, Self::Deaf, Self::WrongSlots];
+    const ALL: [Self; 8] = [
+        Self::None,
+        Self::Apart,
+        Self::OldTokens,
+        Self::Believes,
+        Self::Pushes,
+        Self::Deaf,
+        Self::WrongSlots,
+        Self::Unfenced,
+    ];
 }
 
 /// Words for the command line of a worker.

@@ -79,7 +79,7 @@ fn failures(crew: &Crew, guests: &[String]) -> Vec<String> {
         let is_failure = |what: &What| match what {
             What::Ended(Ending::Lost | Ending::Untold) | What::Left(Leaving::Refused(_)) => true,
             What::Left(_) => is_guest,
-            What::Waits | What::Has(_) | What::Still | What::Ended(_) => false,
+            What::Waits | What::Has(_) | What::Still | What::Asks(_) | What::Answered(_) | What::Ended(_) => false,
         };
         failures.extend(history.iter().filter(|event| is_failure(&event.what)).map(|event| format!("{name}: {event}")));
     }

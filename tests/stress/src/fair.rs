@@ -63,7 +63,7 @@ pub fn generations(history: &[Event], others: &[Turn]) -> Vec<usize> {
         match &event.what {
             What::Waits => since = since.or(Some(event.at)),
             What::Has(_) => waits.extend(since.take().map(|since| (since, event.at))),
-            What::Still | What::Ended(_) | What::Left(_) => {}
+            What::Still | What::Asks(_) | What::Answered(_) | What::Ended(_) | What::Left(_) => {}
         }
     }
     waits.extend(since.map(|since| (since, u64::MAX)));

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::ask::Ask;
 use crate::hold::Hold;
 
 /// The time on the clock that all processes of this machine share, and that counts suspend, in nanoseconds.
@@ -32,6 +33,10 @@ pub enum What {
     Has(Hold),
     /// The guard's check still said so after the moment was read.
     Still,
+    /// It is about to ask the register in its turn.
+    Asks(Ask),
+    /// The answer: the number, or none for a refusal.
+    Answered(Option<u64>),
     /// Its turn is over.
     Ended(Ending),
     /// Its wait ended without a turn.
@@ -90,6 +95,9 @@ impl fmt::Display for Event {
             What::Waits => f.write_str("waits"),
             What::Has(hold) => write!(f, "{hold}"),
             What::Still => f.write_str("still"),
+            What::Asks(ask) => write!(f, "asks {ask}"),
+            What::Answered(Some(number)) => write!(f, "answered {number}"),
+            What::Answered(None) => f.write_str("answered refused"),
             What::Ended(Ending::Released) => f.write_str("released"),
             What::Ended(Ending::Dropped) => f.write_str("dropped"),
             What::Ended(Ending::Detached) => f.write_str("detached"),
@@ -124,6 +132,9 @@ fn parse(line: &str) -> Option<Event> {
         ("waits", None) => What::Waits,
         (verb @ ("has" | "reads" | "permits"), Some(held)) => What::Has(format!("{verb} {held}").parse().ok()?),
         ("still", None) => What::Still,
+        ("asks", Some(ask)) => What::Asks(ask.parse().ok()?),
+        ("answered", Some("refused")) => What::Answered(None),
+        ("answered", Some(number)) => What::Answered(Some(number.parse().ok()?)),
         ("released", None) => What::Ended(Ending::Released),
         ("dropped", None) => What::Ended(Ending::Dropped),
         ("detached", None) => What::Ended(Ending::Detached),
@@ -187,6 +198,10 @@ mod tests {
             What::Has(Hold::Read(7)),
             What::Has(Hold::Permits(vec![(0, 7), (2, 8)])),
             What::Still,
+            What::Asks(Ask { resource: "pool#2".into(), token: 7, base: None }),
+            What::Asks(Ask { resource: "hot".into(), token: 7, base: Some(3) }),
+            What::Answered(Some(4)),
+            What::Answered(None),
             What::Ended(Ending::Released),
             What::Ended(Ending::Dropped),
             What::Ended(Ending::Detached),
@@ -209,7 +224,8 @@ mod tests {
     fn an_unfinished_line_is_ignored_and_a_broken_one_is_an_error() {
         assert_eq!(read("7 0 hot waits\n8 0 hot has 1").unwrap().len(), 1);
         assert_eq!(read("7 0 hot wai\n").unwrap_err(), Unreadable("7 0 hot wai".into()));
-        for wrong in ["still 3", "permits", "permits 0", "permits 0:7,", "reads", "reads x"] {
+        for wrong in ["still 3", "permits", "permits 0", "permits 0:7,", "reads", "reads x", "asks hot", "asks hot 7 x"]
+        {
             assert!(read(&format!("7 0 hot {wrong}\n")).is_err(), "{wrong}");
         }
     }

@@ -61,6 +61,7 @@ pub fn refusals(worker: &str, history: &[Event]) -> Vec<Problem> {
         What::Left(Leaving::Refused(why)) => Some(Problem::Refused(who(event), why.clone())),
         What::Ended(Ending::Untold) => Some(Problem::Untold(who(event))),
         What::Waits | What::Has(_) | What::Still | What::Ended(_) | What::Left(_) => None,
+        What::Asks(_) | What::Answered(_) => None,
     };
     history.iter().filter_map(problem).collect()
 }

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use crate::ask::Ask;
 use crate::hold::Hold;
 
 /// The words that begin a line about tickets; other lines begin with a lock.
@@ -121,17 +122,14 @@ impl State {
                 None
             }
             TAKE => self.tickets.get_mut(second)?.pop(),
-            lock => self.number(lock, second.parse().unwrap(), words.next()).map(|number| number.to_string()),
+            _ => self.number(&line.parse().unwrap()).map(|number| number.to_string()),
         }
     }
 
-    fn number(&mut self, lock: &str, token: u64, base: Option<&str>) -> Option<u64> {
+    fn number(&mut self, Ask { resource, token, base }: &Ask) -> Option<u64> {
         match base {
-            None => self.read(lock, token),
-            Some(base) => {
-                let base = base.parse().unwrap();
-                (self.write(lock, token, base) == Taken::Accepted).then_some(base + 1)
-            }
+            None => self.read(resource, *token),
+            Some(base) => (self.write(resource, *token, *base) == Taken::Accepted).then_some(base + 1),
         }
     }
 }
@@ -191,28 +189,14 @@ fn serve(state: &Mutex<State>, worker: UnixStream) {
 #[derive(Debug)]
 pub(crate) struct Desk(Mutex<BufReader<UnixStream>>);
 
-/// What a turn has read and will write back.
-#[derive(Debug)]
-pub(crate) struct Draft {
-    lock: String,
-    token: u64,
-    base: u64,
-}
-
 impl Desk {
     pub(crate) fn connect(socket: &Path) -> Self {
         Self(Mutex::new(BufReader::new(UnixStream::connect(socket).expect("the register"))))
     }
 
-    /// The number; `None` if a higher token has been seen.
-    pub(crate) fn read(&self, lock: &str, token: u64) -> Option<Draft> {
-        let base = self.ask(&format!("{lock} {token}\n")).parse().ok()?;
-        Some(Draft { lock: lock.to_owned(), token, base })
-    }
-
-    /// Writes the number back, one higher.
-    pub(crate) fn write(&self, Draft { lock, token, base }: &Draft) {
-        self.ask(&format!("{lock} {token} {base}\n"));
+    /// The number then; `None` if a higher token has been seen.
+    pub(crate) fn number(&self, ask: &Ask) -> Option<u64> {
+        self.ask(&format!("{ask}\n")).parse().ok()
     }
 
     /// Leaves a ticket for others that want the same.
@@ -257,13 +241,10 @@ mod tests {
         let directory = test_support::temp_dir();
         let register = Register::serve(directory.path());
         let [paused, other] = [(); 2].map(|()| Desk::connect(register.socket()));
-        let early = paused.read("hot", 7).unwrap();
-        let later = other.read("hot", 8).unwrap();
-        paused.write(&early);
-        other.write(&later);
-        assert!(paused.read("hot", 7).is_none());
-        assert_eq!(paused.read("cool", 7).unwrap().base, 0);
-        assert_eq!(other.read("hot", 9).unwrap().base, 1);
+        let asks = |desk: &Desk, ask: &str| desk.number(&ask.parse().unwrap());
+        assert_eq!([asks(&paused, "hot 7"), asks(&other, "hot 8")], [Some(0); 2]);
+        assert_eq!([asks(&paused, "hot 7 0"), asks(&other, "hot 8 0")], [None, Some(1)]);
+        assert_eq!([asks(&paused, "hot 7"), asks(&paused, "cool 7"), asks(&other, "hot 9")], [None, Some(0), Some(1)]);
         let refused = Entry { taken: Taken::Refused, ..accepted("hot", 7, 0) };
         assert_eq!(register.entries(), [refused, accepted("hot", 8, 0)]);
         assert_eq!((register.refused(), lost_updates(&register.entries())), (1, Vec::new()));

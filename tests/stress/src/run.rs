@@ -175,12 +175,12 @@ pub fn tally(crew: &Crew) -> BTreeMap<String, u64> {
         for event in history {
             let held_before = match &event.what {
                 What::Has(_) => !holding.insert(event.seat),
-                What::Still => true,
+                What::Still | What::Asks(_) | What::Answered(_) => true,
                 What::Waits | What::Ended(_) | What::Left(_) => holding.remove(&event.seat),
             };
             let what = match event.what {
                 What::Has(hold) => format!("{}{}", if held_before { "changed to " } else { "" }, kind(&hold)),
-                What::Waits | What::Still => continue,
+                What::Waits | What::Still | What::Asks(_) | What::Answered(_) => continue,
                 What::Ended(ending) => format!("{ending:?}"),
                 What::Left(leaving) => format!("{leaving:?}"),
             };

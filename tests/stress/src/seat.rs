@@ -7,12 +7,13 @@ use std::time::Duration;
 use leasehold::backend::{Ability, Capabilities};
 use leasehold::{AcquireError, BackendError, Ticket};
 
+use crate::ask::Ask;
 use crate::cast::{Mistake, Role, Wish, limit};
 use crate::dice::{Dice, Waiting};
 use crate::history::{Ending, Leaving, Log, What, now};
 use crate::hold::Hold;
 use crate::part::{Orders, Part};
-use crate::register::{Desk, Draft};
+use crate::register::Desk;
 
 /// How long a worker rests after an answer that was not a turn.
 pub(crate) const REST: Duration = Duration::from_millis(20);
@@ -67,7 +68,12 @@ impl Seat {
         let hold = match self.mistake {
             Mistake::OldTokens => self.first.get_or_init(|| hold).clone(),
             Mistake::WrongSlots => hold.beyond(limit(self.wish.lock)),
-            Mistake::None | Mistake::Apart | Mistake::Believes | Mistake::Pushes | Mistake::Deaf => hold,
+            Mistake::None
+            | Mistake::Apart
+            | Mistake::Believes
+            | Mistake::Pushes
+            | Mistake::Deaf
+            | Mistake::Unfenced => hold,
         };
         self.say_of(at, What::Has(hold.clone()));
         Some(hold)
@@ -88,15 +94,27 @@ impl Seat {
         !matches!(self.mistake, Mistake::Believes | Mistake::Deaf)
     }
 
-    /// What is read at the beginning of a turn.
-    pub(crate) fn read(&self, hold: &Hold) -> Vec<Draft> {
-        let read = |(resource, token): (String, u64)| self.register.read(&resource, token);
+    /// Reads at the beginning of a turn. Returns what is to be written at its end.
+    pub(crate) fn read(&self, hold: &Hold) -> Vec<Ask> {
+        let read = |(resource, token): (String, u64)| {
+            let ask = Ask { resource, token, base: None };
+            self.ask(&ask).map(|number| Ask { base: Some(number), ..ask })
+        };
         hold.resources(self.wish.lock).into_iter().filter_map(read).collect()
     }
 
     /// Writes back what was read.
-    pub(crate) fn write(&self, drafts: &[Draft]) {
-        drafts.iter().for_each(|draft| self.register.write(draft));
+    pub(crate) fn write(&self, drafts: &[Ask]) {
+        drafts.iter().for_each(|draft| _ = self.ask(draft));
+    }
+
+    /// Records what it asks before the register can hear it, and the answer.
+    fn ask(&self, ask: &Ask) -> Option<u64> {
+        self.say(What::Asks(ask.clone()));
+        let token = if self.mistake == Mistake::Unfenced { u64::MAX } else { ask.token };
+        let answer = self.register.number(&Ask { token, ..ask.clone() });
+        self.say(What::Answered(answer));
+        answer
     }
 
     /// Leaves a ticket for those who want the same.

@@ -37,7 +37,7 @@ pub fn turns(worker: &str, history: &[Event]) -> Vec<Turn> {
             }
             What::Still => turns[current[&event.seat]].until = event.at,
             What::Waits => _ = waits.insert(event.seat, event.at),
-            What::Ended(_) | What::Left(_) => {}
+            What::Asks(_) | What::Answered(_) | What::Ended(_) | What::Left(_) => {}
         }
     }
     turns
