@@ -1,6 +1,7 @@
 //! Runs commands one after another, and prints each.
 
 use std::env;
+use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -47,7 +48,15 @@ pub(crate) fn target() -> PathBuf {
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
+    // Cargo set them for this program. Build scripts that read them would run again, and half of the crates be compiled again.
+    let ours = env::vars_os().map(|(name, _)| name).filter(|name| is_of_a_package(name));
+    ours.for_each(|name| _ = command.env_remove(name));
     command
+}
+
+/// Whether a variable describes the package that cargo runs.
+fn is_of_a_package(variable: &OsStr) -> bool {
+    ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| variable.to_string_lossy().starts_with(start))
 }
 
 /// Runs a command and fails if it does.

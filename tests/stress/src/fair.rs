@@ -17,16 +17,20 @@ pub struct Calm {
     pub until: u64,
     /// How long a waiter may be without a turn ...
     pub patience: Duration,
-    /// ... if all seats together had this many times as many turns as there are seats: on a slow machine, turns take longer.
+    /// ... if all seats together had this many times as many turns as there are seats: on a slow machine, turns take longer. Otherwise, it
+    /// may be four times as long.
     pub rounds: usize,
 }
+
+/// How many times as long a waiter may be without a turn if the others have few turns, too.
+const MUCH_LONGER: u64 = 4;
 
 /// Which of the seats were without a turn for too long while nothing was broken.
 pub fn starved(turns: &[Turn], seats: &[String], calm: Calm) -> Vec<Problem> {
     let patience = u64::try_from(calm.patience.as_nanos()).unwrap();
     let is_starved = |gap: &Range<u64>| {
-        let others = turns.iter().filter(|turn| gap.contains(&turn.from)).count();
-        gap.end - gap.start > patience && others >= calm.rounds * seats.len()
+        let (others, length) = (turns.iter().filter(|turn| gap.contains(&turn.from)).count(), gap.end - gap.start);
+        length > MUCH_LONGER * patience || length > patience && others >= calm.rounds * seats.len()
     };
     let waited = seats.iter().map(|seat| (seat, longest_without(turns, seat, calm)));
     let starved = waited.filter(|(_, gap)| is_starved(gap));
@@ -103,7 +107,7 @@ mod tests {
         assert_eq!(without(&[turn(130, 160), turn(250, 260)]), []);
     }
 
-    /// Where nobody has turns, the machine is slow.
+    /// Where nobody has turns, the machine is slow, or everything is stuck.
     #[test]
     fn a_seat_is_starved_by_the_turns_of_others() {
         let calm = Calm { from: 100, until: 200, patience: Duration::from_nanos(40), rounds: 2 };
@@ -111,6 +115,8 @@ mod tests {
         let turns: Vec<_> = (0..4).map(|number| turn("w2", 110 + 20 * number, 111 + 20 * number)).collect();
         assert_eq!(starved(&turns, &seats, calm), [Problem::Starved("w1".into(), 100)]);
         assert_eq!(starved(&turns[..3], &seats, calm), []);
+        let stuck = Calm { until: 261, ..calm };
+        assert_eq!(starved(&[], &seats, stuck), seats.map(|seat| Problem::Starved(seat, 161)));
     }
 
     #[test]
