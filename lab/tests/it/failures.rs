@@ -117,6 +117,21 @@ fn a_primary_fails_before_its_replica_has_the_lock() {
 }
 
 #[test]
+fn an_old_primary_serves_clients_after_a_planned_fail_over() {
+    assert_shows("planned-fail-over", "A had not heard", "B was refused, and A lost its lease");
+}
+
+#[test]
+fn a_primary_that_is_cut_off_serves_clients() {
+    assert_shows("split-brain", "each at a primary on its side", "nothing was granted on either side");
+}
+
+#[test]
+fn one_address_leads_to_two_servers() {
+    assert_shows("two-servers-one-address", "at two servers with one address", "refused the write of A");
+}
+
+#[test]
 fn a_reply_arrives_after_the_lease_has_ended() {
     assert_shows("late-reply", "ended before the reply arrived", "could not arrive in time");
 }
@@ -127,8 +142,18 @@ fn the_reply_to_an_acquire_is_lost() {
 }
 
 #[test]
+fn a_request_arrives_after_its_client_has_given_up() {
+    assert_shows("ghosts", "A, which has given up", "left a tombstone");
+}
+
+#[test]
 fn a_full_server_evicts_a_lock_that_is_held() {
     assert_shows("eviction", "dropped the lock of A", "kept the lock of A");
+}
+
+#[test]
+fn clients_of_a_quorum_have_different_lists_of_nodes() {
+    assert_shows("node-list", "a majority of its own list", "refuse B, which has another one");
 }
 
 #[test]

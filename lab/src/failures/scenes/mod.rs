@@ -4,25 +4,35 @@ mod eviction;
 mod fail_over;
 mod foreign_delete;
 mod get_compare_delete;
+mod ghosts;
 mod late_reply;
 mod lost_reply;
 mod lost_update;
+mod node_list;
 mod paused_holder;
+mod planned_fail_over;
 mod quorum_restart;
 mod setnx_expire;
+mod split_brain;
+mod two_servers_one_address;
 
 use super::scene::Scene;
 
 /// All of them.
-pub(crate) const SCENES: [&Scene; 10] = [
+pub(crate) const SCENES: [&Scene; 15] = [
     &paused_holder::SCENE,
     &foreign_delete::SCENE,
     &get_compare_delete::SCENE,
     &setnx_expire::SCENE,
     &lost_update::SCENE,
     &fail_over::SCENE,
+    &planned_fail_over::SCENE,
+    &split_brain::SCENE,
+    &two_servers_one_address::SCENE,
     &late_reply::SCENE,
     &lost_reply::SCENE,
+    &ghosts::SCENE,
     &eviction::SCENE,
     &quorum_restart::SCENE,
+    &node_list::SCENE,
 ];
