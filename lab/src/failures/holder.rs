@@ -126,6 +126,17 @@ impl Holder {
         Ok(())
     }
 
+    /// Tries to acquire a lock at a server whose replicas do not acknowledge the grant.
+    pub(crate) fn is_unacknowledged(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        self.child.order(&Order::TryAcquire, |answer| {
+            let is_it = matches!(&answer, Answer::Failed(why) if why.contains("0 of 1 replicas acknowledged it"));
+            if is_it { Ok(()) } else { Err(answer) }
+        })?;
+        let text = "try_acquire() → fails: 0 of 1 replicas acknowledged it";
+        story.message(self.lane, self.lanes.store, text, Tone::Guarded);
+        Ok(())
+    }
+
     /// Tries to acquire a lock for which there is no majority.
     pub(crate) fn gets_no_majority(&mut self, story: &mut Recorder) -> Result<(), Failure> {
         self.child.order(&Order::TryAcquire, |answer| {
@@ -183,8 +194,9 @@ impl Holder {
 
     /// Waits until the guard says that the lock is lost.
     pub(crate) fn loses(&mut self, story: &mut Recorder) -> Result<(), Failure> {
-        self.child.order(&Order::Lose, lost)?;
-        story.note(self.lane, "lost() returns: no renewal was confirmed in time", Tone::Guarded);
+        let reason = self.child.order(&Order::Lose, lost)?;
+        let short = reason.split([':', '(']).next().unwrap_or_default();
+        story.note(self.lane, format!("lost() returns: {}", short.trim_end()), Tone::Guarded);
         story.end(self.lane, Kind::Valid);
         Ok(())
     }

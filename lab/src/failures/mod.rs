@@ -1,7 +1,8 @@
 //! `cargo xtask lab NAME`: failures of locks, each played on real servers without the protection and with it, and drawn as a timeline.
 //!
-//! Read in this order: `scenes` (a file for each failure) · `scene` · `one_redis`, `by_hand` (plain requests), `holder` (a client of
-//! `leasehold` in a process of its own: `child`, `orders`, `holder_process`), `machine` (under a server) · `history`, `recorder` (what is recorded) · `layout`, `timeline`,
+//! Read in this order: `scenes` (a file for each failure) · `scene` · `one_redis`, `pair`, `by_hand` (plain requests), `holder` (a client of
+//! `leasehold` in a process of its own: `child`, `orders`, `holder_process`), `machine` (under a server) · `history`, `recorder` (what is
+//! recorded) · `layout`, `timeline`,
 //! `markup`, `page` (how it is drawn) · `play`.
 
 mod by_hand;
@@ -15,6 +16,7 @@ mod markup;
 mod one_redis;
 mod orders;
 mod page;
+mod pair;
 pub(crate) mod play;
 mod recorder;
 pub(crate) mod scene;

@@ -117,6 +117,21 @@ fn a_primary_fails_before_its_replica_has_the_lock() {
 }
 
 #[test]
+fn an_old_primary_serves_clients_after_a_planned_fail_over() {
+    assert_shows("planned-fail-over", "A had not heard", "B was refused, and A lost its lease");
+}
+
+#[test]
+fn a_primary_that_is_cut_off_serves_clients() {
+    assert_shows("split-brain", "each at a primary on its side", "nothing was granted on either side");
+}
+
+#[test]
+fn one_address_leads_to_two_servers() {
+    assert_shows("two-servers-one-address", "at two servers with one address", "refused the write of A");
+}
+
+#[test]
 fn a_reply_arrives_after_the_lease_has_ended() {
     assert_shows("late-reply", "ended before the reply arrived", "could not arrive in time");
 }
@@ -124,6 +139,11 @@ fn a_reply_arrives_after_the_lease_has_ended() {
 #[test]
 fn the_reply_to_an_acquire_is_lost() {
     assert_shows("lost-reply", "locked itself out", "asked again as the same owner");
+}
+
+#[test]
+fn a_request_arrives_after_its_client_has_given_up() {
+    assert_shows("ghosts", "A, which has given up", "left a tombstone");
 }
 
 #[test]
@@ -154,6 +174,11 @@ fn the_clock_of_a_server_steps_forward() {
 #[test]
 fn the_clock_of_a_holder_is_set_back() {
     assert_shows("client-clock-step", "A wrote because its clock said", "reported the loss before the lease had ended");
+}
+
+#[test]
+fn clients_of_a_quorum_have_different_lists_of_nodes() {
+    assert_shows("node-list", "a majority of its own list", "refuse B, which has another one");
 }
 
 #[test]

@@ -1,15 +1,12 @@
 //! A primary fails before its replica has the lock.
 
-use std::time::Duration;
-
 use leasehold::redis::{RedisConfig, declare_new};
-use redis::Connection;
-use test_support::{Fault, Proxy, RedisOptions, RedisServer};
+use test_support::RedisServer;
 
-use crate::failures::by_hand::{self, ByHand, ask, until};
+use crate::failures::by_hand::ByHand;
 use crate::failures::history::{Ended, Kind, Lane, Tone};
-use crate::failures::holder::{Holder, Lanes, Work};
 use crate::failures::one_redis::set_for_long;
+use crate::failures::pair::{self, Pair};
 use crate::failures::recorder::Recorder;
 use crate::failures::scene::Scene;
 use crate::shared::failure::Failure;
@@ -24,16 +21,6 @@ pub(super) const SCENE: Scene = Scene {
     with,
 };
 
-const TTL: Duration = Duration::from_millis(1500);
-
-/// A primary and its replica, with a network between them.
-struct Pair {
-    primary: RedisServer,
-    replica: RedisServer,
-    replication: Proxy,
-    lanes: [Lane; 2],
-}
-
 fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     let [a, primary, replica, b] = story.lanes(["A", "primary", "replica", "B"]);
     let mut pair = Pair::start([primary, replica])?;
@@ -41,7 +28,7 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     pair.hold_replication(story);
     holder.expect(story, primary, &set_for_long("A"), "OK")?;
     story.granted(primary, a);
-    pair.fail_over(story, a)?;
+    fail_over(story, &mut pair, primary, a)?;
     story.deceives(a);
     other.expect(story, replica, &set_for_long("B"), "OK")?;
     story.judge_last(Tone::Wrong);
@@ -56,15 +43,11 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     let declared = RedisConfig::from_url(&url(&pair.primary)).map_err(Failure::from)?;
     declare_new(&declared).map_err(|error| Failure::from(leasehold::Error::from(error)))?;
     pair.until_replicated()?;
-    let start = |lane, store, server: &RedisServer| {
-        let lanes = Lanes { store, resource: store };
-        Holder::start(lane, lanes, &Work { locks: &url(server), resource: &server.url(), key: "unused", ttl: TTL })
-    };
-    let mut holder = start(a, primary, &pair.primary)?;
+    let mut holder = pair::holder(a, primary, &pair.primary, &url(&pair.primary))?;
     pair.hold_replication(story);
     holder.acquire(story)?;
-    pair.fail_over(story, a)?;
-    let mut other = start(b, replica, &pair.replica)?;
+    fail_over(story, &mut pair, primary, a)?;
+    let mut other = pair::holder(b, replica, &pair.replica, &url(&pair.replica))?;
     other.is_refused_for_now(story)?;
     holder.loses(story)?;
     Ok(Ended::prevented(
@@ -72,47 +55,11 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     ))
 }
 
-impl Pair {
-    fn start(lanes: [Lane; 2]) -> Result<Self, Failure> {
-        let undelayed =
-            || RedisServer::start_with(RedisOptions::default().arguments(&["--repl-diskless-sync-delay", "0"]));
-        let (primary, replica) = (undelayed(), undelayed());
-        let replication = Proxy::start(primary.port());
-        let mut connection = by_hand::connect(&replica.url())?;
-        ask(&mut connection, &format!("REPLICAOF 127.0.0.1 {}", replication.port()))?;
-        let pair = Self { primary, replica, replication, lanes };
-        pair.until_replicated()?;
-        Ok(pair)
-    }
-
-    /// Waits until the replica has all data of the primary.
-    fn until_replicated(&self) -> Result<(), Failure> {
-        let (mut primary, mut replica) =
-            (by_hand::connect(&self.primary.url())?, by_hand::connect(&self.replica.url())?);
-        ask(&mut primary, "SET replicated yes")?;
-        let has = |replica: &mut Connection| ask(replica, "GET replicated").map(|reply| reply == "yes");
-        until("the replica to have the data", || has(&mut replica))?;
-        ask(&mut primary, "DEL replicated")?;
-        until("the replica to have the data", || has(&mut replica).map(|has| !has))
-    }
-
-    /// From now on, the replica gets nothing.
-    fn hold_replication(&self, story: &mut Recorder) {
-        self.replication.set(Fault::Hold);
-        let [primary, replica] = self.lanes;
-        story.lost(primary, replica, "replication is held up");
-    }
-
-    /// The primary dies, and the replica takes its place.
-    fn fail_over(&mut self, story: &mut Recorder, holder: Lane) -> Result<(), Failure> {
-        let [primary, replica] = self.lanes;
-        self.primary.kill();
-        story.note(primary, "dies (SIGKILL)", Tone::Fault);
-        story.end(primary, Kind::Stored(holder));
-        story.begin(primary, Kind::Down);
-        let mut connection = by_hand::connect(&self.replica.url())?;
-        ask(&mut connection, "REPLICAOF NO ONE")?;
-        story.note(replica, "is promoted (REPLICAOF NO ONE)", Tone::Fault);
-        Ok(())
-    }
+/// The primary dies, and the replica takes its place.
+fn fail_over(story: &mut Recorder, pair: &mut Pair, primary: Lane, holder: Lane) -> Result<(), Failure> {
+    pair.primary.kill();
+    story.note(primary, "dies (SIGKILL)", Tone::Fault);
+    story.end(primary, Kind::Stored(holder));
+    story.begin(primary, Kind::Down);
+    pair.promote(story)
 }

@@ -6,19 +6,24 @@ mod eviction;
 mod fail_over;
 mod foreign_delete;
 mod get_compare_delete;
+mod ghosts;
 mod late_reply;
 mod lost_reply;
 mod lost_update;
+mod node_list;
 mod paused_holder;
+mod planned_fail_over;
 mod power_loss;
 mod quorum_restart;
 mod setnx_expire;
+mod split_brain;
 mod two_paused_holders;
+mod two_servers_one_address;
 
 use super::scene::Scene;
 
 /// All of them.
-pub(crate) const SCENES: [&Scene; 14] = [
+pub(crate) const SCENES: [&Scene; 19] = [
     &paused_holder::SCENE,
     &two_paused_holders::SCENE,
     &foreign_delete::SCENE,
@@ -29,8 +34,13 @@ pub(crate) const SCENES: [&Scene; 14] = [
     &power_loss::SCENE,
     &clock_step::SCENE,
     &client_clock_step::SCENE,
+    &planned_fail_over::SCENE,
+    &split_brain::SCENE,
+    &two_servers_one_address::SCENE,
     &late_reply::SCENE,
     &lost_reply::SCENE,
+    &ghosts::SCENE,
     &eviction::SCENE,
     &quorum_restart::SCENE,
+    &node_list::SCENE,
 ];

@@ -6,9 +6,10 @@ use leasehold::BackendError;
 use leasehold::redlock::{Purpose, RedlockConfig, blocking};
 use test_support::{Fault, Proxy, RedisServer};
 
-use crate::failures::by_hand::{self, ByHand, ask, unplanned};
+use crate::failures::by_hand::{ByHand, unplanned};
 use crate::failures::history::{Ended, Kind, Lane, Tone};
-use crate::failures::holder::{Holder, LOCK, Lanes, Work};
+use crate::failures::holder::{Holder, Lanes, Work};
+use crate::failures::pair::has_the_lock;
 use crate::failures::recorder::Recorder;
 use crate::failures::scene::Scene;
 use crate::shared::failure::Failure;
@@ -66,8 +67,8 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     nodes.network.set(Fault::Refuse);
     nodes.network.cut();
     holder.acquire(story)?;
-    nodes.has_the_lock(0)?;
-    nodes.has_the_lock(1)?;
+    let [granting @ .., _] = &nodes.servers;
+    granting.iter().try_for_each(has_the_lock)?;
     story.message(a, two, "acquire() → granted", Tone::Plain);
     story.begin(two, Kind::Stored(a));
     story.lost(a, three, "acquire()");
@@ -119,13 +120,6 @@ impl Nodes {
             story.begin(to, Kind::Stored(lane));
         }
         Ok(())
-    }
-
-    /// A node has granted the lock.
-    fn has_the_lock(&self, node: usize) -> Result<(), Failure> {
-        let server = self.servers.get(node).ok_or_else(|| unplanned("a vote", "there is no such node"))?;
-        let reply = ask(&mut by_hand::connect(&server.url())?, &format!("EXISTS {LOCK}"))?;
-        if reply == "1" { Ok(()) } else { Err(unplanned("a node that granted the lock", &reply)) }
     }
 
     /// The second node loses its data.
