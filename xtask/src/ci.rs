@@ -30,7 +30,7 @@ const CHANGE: [Step; 10] = [
 ];
 
 /// What the night runs: the same and more, with the long forms of tests, simulator and features.
-const NIGHT: [Step; 19] = [
+const NIGHT: [Step; 20] = [
     ("fetch the crates", fetch::run),
     ("all tests", test::all),
     ("tests on MySQL", mysql::run),
@@ -38,6 +38,7 @@ const NIGHT: [Step; 19] = [
     ("simulator", sim::many),
     ("models", || model::run(&[])),
     ("chaos", || chaos::run(&["--minutes".into(), "10".into()])),
+    ("chaos matrix", || chaos::run(&["--matrix".into(), "--minutes".into(), "10".into()])),
     ("format", format),
     ("lints", lints),
     ("documentation", documentation),
