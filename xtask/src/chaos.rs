@@ -1,16 +1,21 @@
 //! `cargo xtask chaos`: many processes on one Redis, on a quorum of five, on one PostgreSQL, on one MariaDB, and on a ZooKeeper ensemble, under constant failures
 //! for a long time; many readers, writers and holders of permits; and a crowd on one lock of PostgreSQL, and of MariaDB.
 
+use std::process::Command;
+
 use anyhow::{Context, Result, bail};
 
-use crate::{services, step};
+use crate::{matrix, services, step};
 
-const USAGE: &str = "usage: cargo xtask chaos --minutes N [--seed S]";
+const USAGE: &str = "\
+usage: cargo xtask chaos [--matrix] --minutes N [--seed S]
+
+  --matrix  each setting under each fault, other ones each day, in place of all faults together";
 
 /// The options.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Plan {
-    minutes: u64,
+pub(crate) struct Plan {
+    pub(crate) minutes: u64,
     seed: Option<u64>,
 }
 
@@ -29,6 +34,14 @@ impl Plan {
         }
         Ok(plan)
     }
+
+    /// Tells a stress test how long it injects faults, and the seed.
+    pub(crate) fn tell(&self, command: &mut Command, seconds: u64) {
+        command.env("LEASEHOLD_STRESS_SECONDS", seconds.to_string());
+        if let Some(seed) = self.seed {
+            command.env("LEASEHOLD_SEED", seed.to_string());
+        }
+    }
 }
 
 fn number(text: &str) -> Result<u64> {
@@ -38,10 +51,17 @@ fn number(text: &str) -> Result<u64> {
 /// How long each run of overlapping readers or writers lasts.
 const CROWD: u64 = 60;
 
+/// Plays the matrix, or all faults together.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    match arguments.split_first() {
+        Some((word, rest)) if word == "--matrix" => matrix::run(&Plan::of(rest)?),
+        _ => storms(&Plan::of(arguments)?),
+    }
+}
+
 /// Injects faults for this many minutes: a fifth of them on one Redis, on a quorum, on PostgreSQL, on MariaDB, and on a ZooKeeper ensemble; at the two databases,
 /// the crowd has half of it. Readers and writers overlap for a minute.
-pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let plan = Plan::of(arguments)?;
+fn storms(plan: &Plan) -> Result<()> {
     services::for_chaos()?;
     let storm = plan.minutes * 12;
     let storms =
@@ -49,10 +69,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     for (test, seconds) in [("crowds", CROWD)].into_iter().chain(storms) {
         let mut command =
             step::command(&["test", "--package", "stress", "--test", test, "--", "--nocapture", "--include-ignored"]);
-        command.env("LEASEHOLD_STRESS_SECONDS", seconds.to_string());
-        if let Some(seed) = plan.seed {
-            command.env("LEASEHOLD_SEED", seed.to_string());
-        }
+        plan.tell(&mut command, seconds);
         step::run(command)?;
     }
     Ok(())

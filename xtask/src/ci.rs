@@ -32,7 +32,7 @@ const CHANGE: [Step; 10] = [
 ];
 
 /// What the night runs: the same and more, with the long forms of tests, simulator and features.
-const NIGHT: [Step; 20] = [
+const NIGHT: [Step; 21] = [
     ("fetch the crates", fetch::run),
     ("all tests", test::all),
     ("tests on MySQL", mysql::run),
@@ -41,6 +41,7 @@ const NIGHT: [Step; 20] = [
     ("models", || model::run(&[])),
     ("chaos", || chaos::run(&["--minutes".into(), "10".into()])),
     ("Porcupine", porcupine::run),
+    ("chaos matrix", || chaos::run(&["--matrix".into(), "--minutes".into(), "10".into()])),
     ("format", format),
     ("lints", lints),
     ("documentation", documentation),

@@ -53,7 +53,8 @@ pub fn storm(usual: Duration) -> Duration {
     number("LEASEHOLD_STRESS_SECONDS").map_or(usual, Duration::from_secs)
 }
 
-fn number(variable: &str) -> Option<u64> {
+/// The number in a variable of the environment.
+pub fn number(variable: &str) -> Option<u64> {
     env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text}")))
 }
 
