@@ -132,6 +132,11 @@ fn a_full_server_evicts_a_lock_that_is_held() {
 }
 
 #[test]
+fn an_update_is_late_in_the_database_that_has_the_lock() {
+    assert_shows("transaction-fence", "A overwrote the 20 of B", "the database refused the next one of A");
+}
+
+#[test]
 #[ignore = "it plays every failure once more; `cargo xtask ci --full` runs it"]
 fn all_failures_are_on_one_page_that_needs_no_other_file() {
     let lab = Lab::new();

@@ -10,11 +10,12 @@ mod lost_update;
 mod paused_holder;
 mod quorum_restart;
 mod setnx_expire;
+mod transaction_fence;
 
 use super::scene::Scene;
 
 /// All of them.
-pub(crate) const SCENES: [&Scene; 10] = [
+pub(crate) const SCENES: [&Scene; 11] = [
     &paused_holder::SCENE,
     &foreign_delete::SCENE,
     &get_compare_delete::SCENE,
@@ -25,4 +26,5 @@ pub(crate) const SCENES: [&Scene; 10] = [
     &lost_reply::SCENE,
     &eviction::SCENE,
     &quorum_restart::SCENE,
+    &transaction_fence::SCENE,
 ];
