@@ -137,6 +137,11 @@ fn an_update_is_late_in_the_database_that_has_the_lock() {
 }
 
 #[test]
+fn a_session_expires_while_its_client_is_suspended() {
+    assert_shows("expired-session", "A overwrote the report of B", "knows its deadline without a message");
+}
+
+#[test]
 #[ignore = "it plays every failure once more; `cargo xtask ci --full` runs it"]
 fn all_failures_are_on_one_page_that_needs_no_other_file() {
     let lab = Lab::new();

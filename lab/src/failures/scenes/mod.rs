@@ -1,6 +1,7 @@
 //! The scenes, a file for each, in the order in which they are best read.
 
 mod eviction;
+mod expired_session;
 mod fail_over;
 mod foreign_delete;
 mod get_compare_delete;
@@ -15,7 +16,7 @@ mod transaction_fence;
 use super::scene::Scene;
 
 /// All of them.
-pub(crate) const SCENES: [&Scene; 11] = [
+pub(crate) const SCENES: [&Scene; 12] = [
     &paused_holder::SCENE,
     &foreign_delete::SCENE,
     &get_compare_delete::SCENE,
@@ -27,4 +28,5 @@ pub(crate) const SCENES: [&Scene; 11] = [
     &eviction::SCENE,
     &quorum_restart::SCENE,
     &transaction_fence::SCENE,
+    &expired_session::SCENE,
 ];
