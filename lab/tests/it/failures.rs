@@ -142,6 +142,11 @@ fn a_session_expires_while_its_client_is_suspended() {
 }
 
 #[test]
+fn a_server_that_is_cut_off_answers_from_the_past() {
+    assert_shows("stale-follower", "A and B hold the lock at the same time", "A lost its lease in time");
+}
+
+#[test]
 #[ignore = "it plays every failure once more; `cargo xtask ci --full` runs it"]
 fn all_failures_are_on_one_page_that_needs_no_other_file() {
     let lab = Lab::new();

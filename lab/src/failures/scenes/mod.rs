@@ -11,12 +11,13 @@ mod lost_update;
 mod paused_holder;
 mod quorum_restart;
 mod setnx_expire;
+mod stale_follower;
 mod transaction_fence;
 
 use super::scene::Scene;
 
 /// All of them.
-pub(crate) const SCENES: [&Scene; 12] = [
+pub(crate) const SCENES: [&Scene; 13] = [
     &paused_holder::SCENE,
     &foreign_delete::SCENE,
     &get_compare_delete::SCENE,
@@ -29,4 +30,5 @@ pub(crate) const SCENES: [&Scene; 12] = [
     &quorum_restart::SCENE,
     &transaction_fence::SCENE,
     &expired_session::SCENE,
+    &stale_follower::SCENE,
 ];
