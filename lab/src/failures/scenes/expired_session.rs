@@ -56,7 +56,7 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     if !holder.is_acquired(claim) {
         return Err(unplanned("the mutex of A", "it is not acquired"));
     }
-    story.note(a, "isAcquiredInThisProcess() → true", Tone::Wrong);
+    story.note(a, "its mutex says that it is acquired", Tone::Wrong);
     story.begin(a, Kind::Believed);
     writes.expect(story, report, "SET report by-A", "OK")?;
     story.judge_last(Tone::Wrong);
