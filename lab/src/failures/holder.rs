@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use leasehold::FencingToken;
 
+use super::by_hand::unplanned;
 use super::child::Child;
 use super::history::{Kind, Lane, Tone};
 use super::machine::Machine;
@@ -26,9 +27,9 @@ pub(crate) struct Lanes {
 pub(crate) struct Work<'a> {
     /// The store of the locks, as a URL for `leasehold`.
     pub(crate) locks: &'a str,
-    /// The Redis of the resource.
+    /// The server of the resource: a Redis, or the PostgreSQL of the locks.
     pub(crate) resource: &'a str,
-    /// The key of the resource.
+    /// The key of the resource in Redis.
     pub(crate) key: &'a str,
     pub(crate) ttl: Duration,
 }
@@ -210,9 +211,7 @@ impl Holder {
 
     /// Reads the resource.
     pub(crate) fn read(&mut self, story: &mut Recorder) -> Result<(), Failure> {
-        let value = self.child.order(&Order::Read, |answer| {
-            if let Answer::Value(value) = answer { Ok(value.unwrap_or_default()) } else { Err(answer) }
-        })?;
+        let value = self.child.order(&Order::Read, value)?;
         story.message(self.lane, self.lanes.resource, format!("read → {value}"), Tone::Plain);
         Ok(())
     }
@@ -234,6 +233,31 @@ impl Holder {
         };
         story.message(self.lane, self.lanes.resource, format!("write {value} with {} → {end}", self.token), tone);
         Ok(written)
+    }
+
+    /// Begins a transaction that is fenced by the lock.
+    pub(crate) fn begin_fenced(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        self.child.order(&Order::Begin, done)?;
+        story.message(self.lane, self.lanes.resource, format!("BEGIN; fence({}) → held", self.token), Tone::Plain);
+        Ok(())
+    }
+
+    /// Tries to begin such a transaction without the lock.
+    pub(crate) fn is_fenced_off(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        self.child.order(&Order::Begin, |answer| {
+            let is_it = matches!(&answer, Answer::Failed(why) if why.starts_with("LH001"));
+            if is_it { Ok(()) } else { Err(answer) }
+        })?;
+        let text = format!("BEGIN; fence({}) → refused: LH001", self.token);
+        story.message(self.lane, self.lanes.resource, text, Tone::Guarded);
+        Ok(())
+    }
+
+    /// Sends statements to the database, and expects this reply.
+    pub(crate) fn asks_for(&mut self, story: &mut Recorder, statements: &str, expected: &str) -> Result<(), Failure> {
+        let reply = self.child.order(&Order::Ask(statements.to_owned()), value)?;
+        story.message(self.lane, self.lanes.resource, format!("{statements} → {reply}"), Tone::Plain);
+        if reply == expected { Ok(()) } else { Err(unplanned(statements, &reply)) }
     }
 
     /// Suspends the process, with the threads that renew its lease.
@@ -290,6 +314,10 @@ fn lost(answer: Answer) -> Result<String, Answer> {
 /// A reason without its details, such as the last error, for which a picture has no room.
 fn brief(reason: &str) -> &str {
     reason.split([':', '(']).next().unwrap_or(reason).trim_end()
+}
+
+fn value(answer: Answer) -> Result<String, Answer> {
+    if let Answer::Value(value) = answer { Ok(value.unwrap_or_default()) } else { Err(answer) }
 }
 
 fn done(answer: Answer) -> Result<(), Answer> {

@@ -1,16 +1,14 @@
-//! The process of a holder: it does what the scene says, with `leasehold` and a fenced resource.
+//! The process of a holder: it does what the scene says, with `leasehold` and a resource.
 
 use std::io::{Write, stdin, stdout};
 use std::time::{Duration, SystemTime};
 
 use leasehold::blocking::{Client, Guard, Mutex};
 use leasehold::clock::{Clock, HostClock};
-use leasehold::fence::redis::{Fenced, FencedError};
 use leasehold::{AcquireError, HoldError};
-use redis::Connection;
 
-use super::by_hand;
 use super::orders::{Answer, Order, Setup};
+use super::resource::Resource;
 use crate::shared::children;
 use crate::shared::failure::{Exit, Failure};
 
@@ -48,9 +46,7 @@ fn broken(error: &dyn std::fmt::Display) -> Failure {
 struct Holder {
     mutex: Mutex,
     guard: Option<Guard>,
-    resource: Connection,
-    key: String,
-    fenced: Fenced,
+    resource: Resource,
     client: Client,
 }
 
@@ -58,8 +54,7 @@ impl Holder {
     fn new(setup: &Setup) -> Result<Self, Failure> {
         let client = connect(&setup.locks)?;
         let mutex = client.mutex(&setup.lock).ttl(Duration::from_millis(setup.ttl_ms)).wait(WAIT);
-        let (resource, fenced) = (by_hand::connect(&setup.resource)?, Fenced::new(&setup.key)?);
-        Ok(Self { mutex, guard: None, resource, key: setup.key.clone(), fenced, client })
+        Ok(Self { mutex, guard: None, resource: Resource::connect(setup)?, client })
     }
 
     fn obey(&mut self, order: Order) -> Answer {
@@ -76,7 +71,7 @@ impl Holder {
             }
             (Order::Read, guard) => {
                 self.guard = guard;
-                self.read()
+                self.resource.read()
             }
             (Order::Release, Some(guard)) => released(guard.release()),
             (order, Some(guard)) => {
@@ -100,16 +95,9 @@ impl Holder {
         }
     }
 
-    fn read(&mut self) -> Answer {
-        let value = redis::cmd("GET").arg(&self.key).query(&mut self.resource);
-        value.map_or_else(|error| Answer::Failed(error.to_string()), Answer::Value)
-    }
-
     fn work(&mut self, order: &Order, guard: &Guard) -> Answer {
-        let Self { resource, fenced, .. } = self;
         match order {
-            Order::Raise => fenced_answer(fenced.raise(guard.write_token()).run(resource)),
-            Order::Write(value) => fenced_answer(fenced.set(guard.fencing_token(), value).run(resource)),
+            Order::Raise | Order::Write(_) | Order::Begin | Order::Ask(_) => self.resource.work(order, guard),
             Order::Check => guard.check().map_or_else(|lost| Answer::Lost(lost.reason.to_string()), |()| Answer::Valid),
             Order::Lose => Answer::Lost(guard.lost().reason.to_string()),
             Order::Remaining => Answer::Remaining(guard.remaining()),
@@ -135,14 +123,6 @@ fn released(answer: Result<(), HoldError>) -> Answer {
     match answer {
         Ok(()) => Answer::Done,
         Err(HoldError::Lost(lost)) => Answer::Lost(lost.reason.to_string()),
-        Err(error) => Answer::Failed(error.to_string()),
-    }
-}
-
-fn fenced_answer(answer: Result<(), FencedError>) -> Answer {
-    match answer {
-        Ok(()) => Answer::Done,
-        Err(FencedError::Refused(refused)) => Answer::Refused { token: refused.token, highest: refused.highest },
         Err(error) => Answer::Failed(error.to_string()),
     }
 }

@@ -1,9 +1,8 @@
 //! `cargo xtask lab NAME`: failures of locks, each played on real servers without the protection and with it, and drawn as a timeline.
 //!
-//! Read in this order: `scenes` (a file for each failure) · `scene` · `one_redis`, `pair`, `by_hand` (plain requests), `holder` (a client of
-//! `leasehold` in a process of its own: `child`, `orders`, `holder_process`), `machine` (under a server) · `history`, `recorder` (what is
-//! recorded) · `layout`, `timeline`,
-//! `markup`, `page` (how it is drawn) · `play`.
+//! Read in this order: `scenes` (a file for each failure) · `scene` · `one_redis`, `pair`, `by_hand`, `sql` (plain requests) · `holder` (a
+//! client of `leasehold` in a process of its own: `child`, `orders`, `holder_process`, `resource`), `machine` (under a server) · `history`,
+//! `recorder` (what is recorded) · `layout`, `timeline`, `markup`, `page` (how it is drawn) · `play`.
 
 mod by_hand;
 mod child;
@@ -19,6 +18,8 @@ mod page;
 mod pair;
 pub(crate) mod play;
 mod recorder;
+mod resource;
 pub(crate) mod scene;
 pub(crate) mod scenes;
+mod sql;
 mod timeline;

@@ -15,7 +15,7 @@ pub(super) struct Setup {
     pub(super) locks: String,
     pub(super) lock: String,
     pub(super) ttl_ms: u64,
-    /// The Redis of the resource.
+    /// The server of the resource: a Redis, or the PostgreSQL of the locks.
     pub(super) resource: String,
     pub(super) key: String,
 }
@@ -44,6 +44,10 @@ pub(super) enum Order {
     Read,
     /// Write to the resource with the guard's token.
     Write(String),
+    /// Begin a transaction that is fenced by the lock.
+    Begin,
+    /// Send statements to the database.
+    Ask(String),
 }
 
 /// What came of it.
@@ -60,6 +64,7 @@ pub(super) enum Answer {
     Lost(String),
     Remaining(Duration),
     Done,
+    /// What the resource has, or the reply of the database.
     Value(Option<String>),
     /// The resource has seen a later token.
     Refused {

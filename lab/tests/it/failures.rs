@@ -182,6 +182,21 @@ fn clients_of_a_quorum_have_different_lists_of_nodes() {
 }
 
 #[test]
+fn an_update_is_late_in_the_database_that_has_the_lock() {
+    assert_shows("transaction-fence", "A overwrote the 20 of B", "the database refused the next one of A");
+}
+
+#[test]
+fn a_session_expires_while_its_client_is_suspended() {
+    assert_shows("expired-session", "A overwrote the report of B", "knows its deadline without a message");
+}
+
+#[test]
+fn a_server_that_is_cut_off_answers_from_the_past() {
+    assert_shows("stale-follower", "A and B hold the lock at the same time", "A lost its lease in time");
+}
+
+#[test]
 #[ignore = "it plays every failure once more; `cargo xtask ci --full` runs it"]
 fn all_failures_are_on_one_page_that_needs_no_other_file() {
     let lab = Lab::new();

@@ -3,6 +3,7 @@
 mod client_clock_step;
 mod clock_step;
 mod eviction;
+mod expired_session;
 mod fail_over;
 mod foreign_delete;
 mod get_compare_delete;
@@ -17,13 +18,15 @@ mod power_loss;
 mod quorum_restart;
 mod setnx_expire;
 mod split_brain;
+mod stale_follower;
+mod transaction_fence;
 mod two_paused_holders;
 mod two_servers_one_address;
 
 use super::scene::Scene;
 
 /// All of them.
-pub(crate) const SCENES: [&Scene; 19] = [
+pub(crate) const SCENES: [&Scene; 22] = [
     &paused_holder::SCENE,
     &two_paused_holders::SCENE,
     &foreign_delete::SCENE,
@@ -43,4 +46,7 @@ pub(crate) const SCENES: [&Scene; 19] = [
     &eviction::SCENE,
     &quorum_restart::SCENE,
     &node_list::SCENE,
+    &transaction_fence::SCENE,
+    &expired_session::SCENE,
+    &stale_follower::SCENE,
 ];
