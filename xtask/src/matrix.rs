@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write};
 use std::time::{Duration, SystemTime};
 
 use anstyle::{AnsiColor, Style};
@@ -30,7 +30,8 @@ pub(crate) fn run(plan: &Plan) -> Result<()> {
     command.env("LEASEHOLD_MATRIX", &record).env("LEASEHOLD_MATRIX_FROM", (today * CELLS_A_DAY).to_string());
     let played = step::run(command);
     let cells = fs::read_to_string(&record).with_context(|| format!("cannot read {}", record.display()))?;
-    print!("{}", table(&cells, io::stdout().is_terminal())?);
+    let mut out = io::stdout();
+    out.write_all(table(&cells, out.is_terminal())?.as_bytes())?;
     played
 }
 

@@ -18,7 +18,9 @@ use crate::error;
 const LATE_BY: Duration = Duration::from_secs(1);
 /// How long what is asked besides requests may take. Chosen: longer than any request.
 const ASKED_WITHIN: Duration = Duration::from_secs(5);
-/// MariaDB runs no handler in a procedure that it ends while it computes, so the transaction would stay open, with what it has locked.
+/// The shortest limit of a server for the wait for a row lock, in seconds: with 0, it would not wait.
+const LOCK_WAIT_MIN: u64 = 1;
+/// A request that somebody has ended may have left its transaction open, with what it has locked.
 const AFTER_A_FAILURE: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
 /// The first version of MariaDB that is not numbered like one of MySQL.
 const MARIADB: u16 = 10;
@@ -90,8 +92,10 @@ fn literal(text: &str) -> String {
 }
 
 impl Origin {
-    /// Ends a statement at the server when nobody waits for it any more. Otherwise it would wait for a row lock, and the next request of
-    /// the same client behind it. MySQL knows this for `SELECT` only.
+    /// Has the server end a request that waits for a row lock when nobody waits for its answer any more. Otherwise the next request of the same
+    /// client would wait behind it. A request that computes is not ended: MariaDB may leave out one statement of a procedure that it ends by
+    /// `max_statement_time`, and commit the others. So that limit is lifted, in case that the server has one. MySQL applies its limit to
+    /// `SELECT` only.
     fn limit(&mut self, within: Duration) -> String {
         let is_mariadb = match self {
             Self::Own(lent) => {
@@ -100,11 +104,11 @@ impl Origin {
             }
             Self::Pool(connection) => connection.as_ref().is_some_and(|client| client.server_version().0 >= MARIADB),
             #[cfg(feature = "blocking")]
-            Self::Threads(_) => false,
+            Self::Threads(connection) => connection.as_ref().is_some_and(|client| client.server_version().0 >= MARIADB),
         };
-        // Soon enough that its answer arrives in time, and the connection can be used again.
-        let seconds = within.mul_f64(0.9).as_secs_f64();
-        if is_mariadb { format!("SET STATEMENT max_statement_time={seconds:.3} FOR ") } else { String::new() }
+        let seconds = within.as_secs().max(LOCK_WAIT_MIN);
+        let limits = format!("SET STATEMENT innodb_lock_wait_timeout={seconds}, max_statement_time=0 FOR ");
+        if is_mariadb { limits } else { String::new() }
     }
 
     async fn query(&mut self, statement: &str, within: Duration) -> Result<Option<String>, Error> {

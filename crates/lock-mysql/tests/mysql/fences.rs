@@ -52,6 +52,19 @@ fn a_fence_at_any_level_keeps_others_out_and_renewals_pass_below_serializable() 
     }
 }
 
+/// What MariaDB may leave of a request that `KILL QUERY` ended.
+#[test]
+fn a_lease_without_an_identity_ends_with_its_ttl() {
+    let place = Place::new();
+    let client = place.client();
+    let held = take(&client, &lasting(BRIEF, claim("stock")));
+    place.session().run("DELETE FROM leasehold_identity WHERE name = 'stock'").unwrap();
+    is_busy(client.acquire(&claim("stock"), SOON));
+    wait_for_the_end_of(BRIEF);
+    let next = take(&client, &claim("stock"));
+    assert!(next.tokens.low() > held.tokens.high());
+}
+
 #[test]
 fn a_lease_that_was_revoked_after_the_snapshot_of_a_transaction_fences_it_no_more() {
     let place = Place::new();

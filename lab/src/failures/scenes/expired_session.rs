@@ -105,9 +105,9 @@ impl Servers {
     /// A process with Curator gets the lock.
     fn acquire(&self, story: &mut Recorder, lane: Lane, peer: &mut CuratorPeer) -> Result<CuratorClaim, Failure> {
         let claim = peer.acquire(CuratorLock::Mutex, &format!("/{LOCK}"), WAIT);
-        match peer.answer(claim) {
-            CuratorAnswer::Acquired => {}
-            other => return Err(unplanned("acquire()", &format!("{other:?}"))),
+        let answer = peer.answer(claim);
+        if answer != CuratorAnswer::Acquired {
+            return Err(unplanned("acquire()", &format!("{answer:?}")));
         }
         story.message(lane, self.lanes.store, "acquire() → a node", Tone::Plain);
         story.granted(self.lanes.store, lane);

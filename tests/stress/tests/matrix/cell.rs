@@ -43,7 +43,7 @@ struct Seen {
     /// The longest time in which nobody had the busiest lock.
     pause_ms: u128,
     /// Writes of lost holders that the register refused.
-    refused: usize,
+    refused: u64,
     /// All that should not be, of any kind.
     problems: usize,
     seconds: u64,
