@@ -5,7 +5,7 @@
 //! overlapped and whether tokens rose. In each turn of a writer, or with a permit, they count in a [`register`] that
 //! refuses lower tokens, so that no update may ever be lost. Readers share a lock, and permits have numbers. The tests
 //! break servers, the network and the workers: `tests/it` those of one Redis, `tests/quorum` those of five, `tests/cluster`
-//! those of a cluster, `tests/postgres` and `tests/mysql` those of one PostgreSQL or MariaDB, with a crowd on one lock. `tests/crowds` has many readers,
+//! those of a cluster, `tests/postgres` and `tests/mysql` those of one PostgreSQL or MariaDB, with a crowd on one lock. `tests/matrix` plays one fault at a time in each setting. `tests/crowds` has many readers,
 //! writers and permits, limits that change, and workers with a mistake, which the checks must find. `tests/failovers` has a
 //! primary with replicas that sentinels replace. In `tests/porcupine`, a checker that is not ours judges what was recorded.
 //!
