@@ -21,6 +21,7 @@ mod model;
 mod mutants;
 mod mysql;
 mod package;
+mod plan;
 mod porcupine;
 mod recording;
 mod release;

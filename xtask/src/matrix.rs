@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::chaos::Plan;
+use crate::plan::Plan;
 use crate::{services, step};
 
 /// The number of a day's first cell is so many above that of the day before: about as many as ten minutes play.
