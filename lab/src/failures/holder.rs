@@ -8,7 +8,7 @@ use super::by_hand::unplanned;
 use super::child::Child;
 use super::history::{Kind, Lane, Tone};
 use super::machine::Machine;
-use super::orders::{Answer, Order, Setup};
+use super::orders::{Answer, Order, Setup, brief, done, failed, granted, lost, value};
 use super::recorder::Recorder;
 use crate::shared::failure::Failure;
 use crate::shared::millis;
@@ -187,18 +187,18 @@ impl Holder {
 
     /// Waits until a renewal tells the guard that the lock is lost.
     pub(crate) fn learns_of_loss(&mut self, story: &mut Recorder) -> Result<(), Failure> {
-        let reason = self.child.order(&Order::Lose, lost)?;
-        story.note(self.lane, format!("lost() returns: {}", brief(&reason)), Tone::Guarded);
-        story.end(self.lane, Kind::Believed);
-        Ok(())
+        self.hears_of_loss(story, Kind::Believed)
     }
 
     /// Waits until the guard says that the lock is lost.
     pub(crate) fn loses(&mut self, story: &mut Recorder) -> Result<(), Failure> {
+        self.hears_of_loss(story, Kind::Valid)
+    }
+
+    fn hears_of_loss(&mut self, story: &mut Recorder, ends: Kind) -> Result<(), Failure> {
         let reason = self.child.order(&Order::Lose, lost)?;
-        let short = reason.split([':', '(']).next().unwrap_or_default();
-        story.note(self.lane, format!("lost() returns: {}", short.trim_end()), Tone::Guarded);
-        story.end(self.lane, Kind::Valid);
+        story.note(self.lane, format!("lost() returns: {}", brief(&reason)), Tone::Guarded);
+        story.end(self.lane, ends);
         Ok(())
     }
 
@@ -297,29 +297,4 @@ fn setup(work: &Work<'_>) -> Setup {
         resource: work.resource.to_owned(),
         key: work.key.to_owned(),
     }
-}
-
-fn granted(answer: Answer) -> Result<FencingToken, Answer> {
-    if let Answer::Acquired(token) = answer { Ok(token) } else { Err(answer) }
-}
-
-fn failed(answer: Answer) -> Result<(), Answer> {
-    if let Answer::Failed(_) = answer { Ok(()) } else { Err(answer) }
-}
-
-fn lost(answer: Answer) -> Result<String, Answer> {
-    if let Answer::Lost(reason) = answer { Ok(reason) } else { Err(answer) }
-}
-
-/// A reason without its details, such as the last error, for which a picture has no room.
-fn brief(reason: &str) -> &str {
-    reason.split([':', '(']).next().unwrap_or(reason).trim_end()
-}
-
-fn value(answer: Answer) -> Result<String, Answer> {
-    if let Answer::Value(value) = answer { Ok(value.unwrap_or_default()) } else { Err(answer) }
-}
-
-fn done(answer: Answer) -> Result<(), Answer> {
-    if let Answer::Done = answer { Ok(()) } else { Err(answer) }
 }

@@ -74,3 +74,30 @@ pub(super) enum Answer {
     /// The store or the resource did not do it.
     Failed(String),
 }
+
+// What an order expects of its answer.
+
+pub(super) fn granted(answer: Answer) -> Result<FencingToken, Answer> {
+    if let Answer::Acquired(token) = answer { Ok(token) } else { Err(answer) }
+}
+
+pub(super) fn failed(answer: Answer) -> Result<(), Answer> {
+    if let Answer::Failed(_) = answer { Ok(()) } else { Err(answer) }
+}
+
+pub(super) fn lost(answer: Answer) -> Result<String, Answer> {
+    if let Answer::Lost(reason) = answer { Ok(reason) } else { Err(answer) }
+}
+
+pub(super) fn value(answer: Answer) -> Result<String, Answer> {
+    if let Answer::Value(value) = answer { Ok(value.unwrap_or_default()) } else { Err(answer) }
+}
+
+pub(super) fn done(answer: Answer) -> Result<(), Answer> {
+    if let Answer::Done = answer { Ok(()) } else { Err(answer) }
+}
+
+/// A reason without its details, such as the last error, for which a picture has no room.
+pub(super) fn brief(reason: &str) -> &str {
+    reason.split([':', '(']).next().unwrap_or(reason).trim_end()
+}
