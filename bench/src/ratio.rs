@@ -28,12 +28,12 @@ impl Ratio {
         (self.lowest < self.highest).then_some((self.lowest, self.highest))
     }
 
-    /// Whether the ratio is above 1 in every round. One round proves nothing.
+    /// Whether there were at least two rounds, all with a ratio above 1.
     pub(crate) fn is_above_one(self) -> bool {
         self.rounds > 1 && self.lowest > 1.0
     }
 
-    /// Whether the ratio is below 1 in every round. One round proves nothing.
+    /// Whether there were at least two rounds, all with a ratio below 1.
     pub(crate) fn is_below_one(self) -> bool {
         self.rounds > 1 && self.highest < 1.0
     }

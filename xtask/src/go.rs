@@ -15,10 +15,21 @@ pub(crate) const TESTS: &str = "beside_go::";
 
 /// Compiles the program, and runs them.
 pub(crate) fn run() -> Result<()> {
-    let mut build = Command::new("go");
-    build.args(["build", "-o"]).arg(std::path::absolute(step::target().join(PLACE))?).arg(".");
-    build.current_dir(step::root().join(PROGRAM));
-    step::run(build)
+    compile(PROGRAM, PLACE)
         .context("the program with Go's client could not be downloaded and compiled; nothing was tested")?;
     step::cargo(&["test", "--package", "lock-etcd", "--test", "etcd", "--", "--ignored", TESTS])
+}
+
+/// Compiles a program in Go to this place below the target.
+pub(crate) fn compile(program: &str, place: &str) -> Result<()> {
+    let place = std::path::absolute(step::target().join(place))?;
+    // Git may refuse to say which commit this is, and nobody asks the program.
+    go(program, &["build", "-buildvcs=false", "-o", &place.to_string_lossy(), "."])
+}
+
+/// Runs Go in the folder of a program.
+pub(crate) fn go(program: &str, arguments: &[&str]) -> Result<()> {
+    let mut command = Command::new("go");
+    command.args(arguments).current_dir(step::root().join(program));
+    step::run(command)
 }

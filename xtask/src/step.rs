@@ -48,9 +48,10 @@ pub(crate) fn target() -> PathBuf {
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
-    // Cargo set them for this program. Build scripts that read them would run again, and half of the crates be compiled again.
-    let ours = env::vars_os().map(|(name, _)| name).filter(|name| is_of_a_package(name));
-    ours.for_each(|name| _ = command.env_remove(name));
+    // Cargo set these for this program. Build scripts that read them would run again, and half of the crates would be compiled again.
+    for (variable, _) in env::vars_os().filter(|(variable, _)| is_of_a_package(variable)) {
+        command.env_remove(variable);
+    }
     command
 }
 

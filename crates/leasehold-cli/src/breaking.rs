@@ -53,8 +53,7 @@ pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Whether there may be a lease to end although the store shows none: a `break` may have reached too few nodes of a quorum, which then still
-/// know the lease.
+/// Whether a lease may remain that the store does not show. If an earlier `break` did not reach all nodes of a quorum, a few may still have it.
 fn may_remain(entry: Option<&Entry>) -> bool {
     entry.is_none_or(|entry| entry.votes.is_some())
 }
@@ -106,7 +105,7 @@ impl<'a> Target<'a> {
         self.held.map_or_else(unknown, |held| name_of(Some(&held.holder)))
     }
 
-    /// Whether its process ran on this machine and has ended.
+    /// Whether its process has ended. Unknown, and so false, for a process on another machine.
     fn is_gone(&self) -> bool {
         self.held.is_some_and(|held| is_gone(&held.holder) == Some(true))
     }
@@ -154,7 +153,7 @@ impl<'a> Target<'a> {
 
     fn sentence(&self, name: &LockName, token: FencingToken) -> String {
         let Some(held) = self.held.filter(|_| !self.is_gone()) else {
-            // Its process is gone, which the question has said, or the store does not show it.
+            // The process has ended, which the question has said, or the store does not show the lease.
             let holder = self.held.map_or_else(|| self.holder(), |held| held.holder.to_string());
             return format!("broke {name}: {holder} has lost it (token {token})");
         };

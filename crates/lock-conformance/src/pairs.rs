@@ -14,7 +14,7 @@ use crate::{Bench, Verbs};
 
 /// Longer than any request takes, so that what is short has expired everywhere.
 pub(crate) const EXPIRY: Duration = Duration::from_secs(1);
-/// How long no place expires in any store, with a reserve: places last for 10 s.
+/// How long places last in any store at least. They last for 10 s; the rest is a reserve.
 pub(crate) const PLACES_SAFE: Duration = Duration::from_millis(6_500);
 
 /// The state before a pair: claims of different owners. The store grants the first ones.
@@ -145,7 +145,7 @@ fn ends(release: &Ask, claim: &Ask) -> bool {
 
 /// Two requests of a scene, by number.
 pub(crate) struct Pair {
-    /// How many there are. A store that refuses some of the scene's claims, because it is slow, leaves fewer.
+    /// How many requests the scene had. It has fewer if a slow store refuses some of its claims.
     of: usize,
     pub(crate) numbers: [usize; 2],
 }

@@ -64,7 +64,7 @@ pub struct LockOptions {
     #[serde(deserialize_with = "read_max_requests")]
     #[cfg_attr(feature = "schema", schemars(extend("maximum" = u32::MAX)))]
     pub max_requests: Option<NonZeroU32>,
-    /// Whether to `fail`, which is the default, or to `wait` while the store is unreachable.
+    /// While the store is unreachable: `fail`, which is the default, or `wait`.
     pub on_unavailable: OnUnavailable,
     /// Whether it waits behind all earlier waiters: `fair`, which is the default, or `barging`.
     pub fairness: Fairness,

@@ -22,8 +22,6 @@ const ASKED_WITHIN: Duration = Duration::from_secs(5);
 const LOCK_WAIT_MIN: u64 = 1;
 /// A request that somebody has ended may have left its transaction open, with what it has locked.
 const AFTER_A_FAILURE: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
-/// The first version of MariaDB that is not numbered like one of MySQL.
-const MARIADB: u16 = 10;
 
 /// One connection.
 pub struct Held {
@@ -49,8 +47,7 @@ impl lock_sql::Connection for Held {
         arguments: &str,
         within: Duration,
     ) -> Result<Option<String>, BackendError> {
-        let limit = self.origin.limit(within);
-        let statement = format!("{limit}CALL leasehold_{function}(_utf8mb4 {})", literal(arguments));
+        let statement = format!("{} CALL leasehold_{function}(_utf8mb4 {})", limits(within), literal(arguments));
         loop {
             match self.origin.query(&statement, within).await {
                 Ok(answer) => return Ok(answer),
@@ -83,6 +80,15 @@ impl Held {
     }
 }
 
+/// Limits of a request on MariaDB, which alone reads the comment. The server ends a request that waits for a row lock when nobody waits for its
+/// answer any more: otherwise the next request of the same client would wait behind it. A request that computes is not ended. MariaDB may leave
+/// out one statement of a procedure that `max_statement_time` ends, and commit the others, so that limit is lifted if the server has one. (MySQL
+/// applies its limit to `SELECT` only.)
+fn limits(within: Duration) -> String {
+    let seconds = within.as_secs().max(LOCK_WAIT_MIN);
+    format!("/*M! SET STATEMENT innodb_lock_wait_timeout={seconds}, max_statement_time=0 FOR */")
+}
+
 /// A text in a statement, whatever the mode of the server. A prepared statement would take another round trip.
 fn literal(text: &str) -> String {
     text.bytes().fold("0x".to_owned(), |mut literal, byte| {
@@ -92,25 +98,6 @@ fn literal(text: &str) -> String {
 }
 
 impl Origin {
-    /// Has the server end a request that waits for a row lock when nobody waits for its answer any more. Otherwise the next request of the same
-    /// client would wait behind it. A request that computes is not ended: MariaDB may leave out one statement of a procedure that it ends by
-    /// `max_statement_time`, and commit the others. So that limit is lifted, in case that the server has one. MySQL applies its limit to
-    /// `SELECT` only.
-    fn limit(&mut self, within: Duration) -> String {
-        let is_mariadb = match self {
-            Self::Own(lent) => {
-                let client = lent.as_mut().and_then(Lent::client);
-                client.is_some_and(|client| client.server_version().0 >= MARIADB)
-            }
-            Self::Pool(connection) => connection.as_ref().is_some_and(|client| client.server_version().0 >= MARIADB),
-            #[cfg(feature = "blocking")]
-            Self::Threads(connection) => connection.as_ref().is_some_and(|client| client.server_version().0 >= MARIADB),
-        };
-        let seconds = within.as_secs().max(LOCK_WAIT_MIN);
-        let limits = format!("SET STATEMENT innodb_lock_wait_timeout={seconds}, max_statement_time=0 FOR ");
-        if is_mariadb { limits } else { String::new() }
-    }
-
     async fn query(&mut self, statement: &str, within: Duration) -> Result<Option<String>, Error> {
         match self {
             Self::Own(place) => in_task(place, statement, within).await,

@@ -348,7 +348,7 @@ BEGIN
       IF h_high IS NULL OR h_high <> x_high OR h_until <> x_until THEN LEAVE body; END IF;
       IF x_ends = 'true' AND NOT h_kept THEN
         SELECT low INTO free FROM leasehold_identity WHERE name = n AND low = h_low FOR UPDATE SKIP LOCKED;
-        -- An identity that is not there fences nothing: MariaDB leaves out a statement of a request that `KILL QUERY` ends.
+        -- An identity that is not there fences nothing: MariaDB may leave out a statement of a request that `KILL QUERY` ends.
         SET found = TRUE;
         IF free IS NULL THEN SELECT COUNT(*) INTO found FROM leasehold_identity WHERE name = n AND low = h_low; END IF;
         IF free IS NULL AND found THEN SET fenced = CONCAT_WS(',', fenced, JSON_QUOTE(x_owner)); END IF;

@@ -8,7 +8,7 @@ use super::by_hand::unplanned;
 use super::child::Child;
 use super::history::{Kind, Lane, Tone};
 use super::machine::Machine;
-use super::orders::{Answer, Order, Setup, brief, done, failed, granted, lost, value};
+use super::orders::{Answer, Order, Setup, brief, done, failed, failed_as, granted, lost, value};
 use super::recorder::Recorder;
 use crate::shared::failure::Failure;
 use crate::shared::millis;
@@ -118,10 +118,7 @@ impl Holder {
 
     /// Tries to acquire a lock at a store that may have forgotten its leases.
     pub(crate) fn is_refused_for_now(&mut self, story: &mut Recorder) -> Result<(), Failure> {
-        self.child.order(&Order::TryAcquire, |answer| {
-            let is_it = matches!(&answer, Answer::Failed(why) if why.contains("may have forgotten locks"));
-            if is_it { Ok(()) } else { Err(answer) }
-        })?;
+        self.child.order(&Order::TryAcquire, failed_as("may have forgotten locks"))?;
         let text = "try_acquire() → refused: it may have forgotten locks that are still held";
         story.message(self.lane, self.lanes.store, text, Tone::Guarded);
         Ok(())
@@ -129,10 +126,7 @@ impl Holder {
 
     /// Tries to acquire a lock at a server whose replicas do not acknowledge the grant.
     pub(crate) fn is_unacknowledged(&mut self, story: &mut Recorder) -> Result<(), Failure> {
-        self.child.order(&Order::TryAcquire, |answer| {
-            let is_it = matches!(&answer, Answer::Failed(why) if why.contains("0 of 1 replicas acknowledged it"));
-            if is_it { Ok(()) } else { Err(answer) }
-        })?;
+        self.child.order(&Order::TryAcquire, failed_as("0 of 1 replicas acknowledged it"))?;
         let text = "try_acquire() → fails: 0 of 1 replicas acknowledged it";
         story.message(self.lane, self.lanes.store, text, Tone::Guarded);
         Ok(())
@@ -235,6 +229,14 @@ impl Holder {
         Ok(written)
     }
 
+    /// Writes with a token that is too low.
+    pub(crate) fn writes_in_vain(&mut self, story: &mut Recorder, value: &str) -> Result<(), Failure> {
+        match self.write(story, value)? {
+            Written::Refused => Ok(()),
+            Written::Accepted => Err(unplanned("a late write", "accepted")),
+        }
+    }
+
     /// Begins a transaction that is fenced by the lock.
     pub(crate) fn begin_fenced(&mut self, story: &mut Recorder) -> Result<(), Failure> {
         self.child.order(&Order::Begin, done)?;
@@ -244,10 +246,7 @@ impl Holder {
 
     /// Tries to begin such a transaction without the lock.
     pub(crate) fn is_fenced_off(&mut self, story: &mut Recorder) -> Result<(), Failure> {
-        self.child.order(&Order::Begin, |answer| {
-            let is_it = matches!(&answer, Answer::Failed(why) if why.starts_with("LH001"));
-            if is_it { Ok(()) } else { Err(answer) }
-        })?;
+        self.child.order(&Order::Begin, failed_as("LH001"))?;
         let text = format!("BEGIN; fence({}) → refused: LH001", self.token);
         story.message(self.lane, self.lanes.resource, text, Tone::Guarded);
         Ok(())

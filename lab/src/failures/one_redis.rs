@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::Connection;
 use test_support::{RedisOptions, RedisServer};
 
-use super::by_hand::{self, ByHand};
+use super::by_hand::{self, ByHand, unplanned};
 use super::history::{Kind, Lane, Tone};
 use super::holder::{Holder, LOCK, Lanes, Work};
 use super::machine::Machine;
@@ -75,6 +75,12 @@ impl OneRedis {
     /// Sends a request that is not part of the story.
     pub(crate) fn ask(&mut self, words: &str) -> Result<String, Failure> {
         by_hand::ask(&mut self.observer, words)
+    }
+
+    /// The resource has this value in the end.
+    pub(crate) fn resource_is(&mut self, expected: &str) -> Result<(), Failure> {
+        let value = self.ask(&format!("GET {}", self.key))?;
+        if value == expected { Ok(()) } else { Err(unplanned("the resource", &value)) }
     }
 
     /// Its machine loses power, and what was not on the disk. Returns what is lost.

@@ -64,7 +64,7 @@ pub(super) enum Answer {
     Lost(String),
     Remaining(Duration),
     Done,
-    /// What the resource has, or the reply of the database.
+    /// The value of the resource, or the reply of the database.
     Value(Option<String>),
     /// The resource has seen a later token.
     Refused {
@@ -75,7 +75,7 @@ pub(super) enum Answer {
     Failed(String),
 }
 
-// What an order expects of its answer.
+// The answers that orders expect.
 
 pub(super) fn granted(answer: Answer) -> Result<FencingToken, Answer> {
     if let Answer::Acquired(token) = answer { Ok(token) } else { Err(answer) }
@@ -83,6 +83,14 @@ pub(super) fn granted(answer: Answer) -> Result<FencingToken, Answer> {
 
 pub(super) fn failed(answer: Answer) -> Result<(), Answer> {
     if let Answer::Failed(_) = answer { Ok(()) } else { Err(answer) }
+}
+
+/// Why it failed, in the words of the error.
+pub(super) fn failed_as(words: &'static str) -> impl FnOnce(Answer) -> Result<(), Answer> {
+    move |answer| {
+        let expected = matches!(&answer, Answer::Failed(why) if why.contains(words));
+        if expected { Ok(()) } else { Err(answer) }
+    }
 }
 
 pub(super) fn lost(answer: Answer) -> Result<String, Answer> {

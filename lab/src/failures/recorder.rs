@@ -86,6 +86,19 @@ impl Recorder {
         self.begin(lane, Kind::Believed);
     }
 
+    /// A client that may rely on the lock is suspended.
+    pub(crate) fn suspends(&mut self, lane: Lane) {
+        self.note(lane, "is suspended", Tone::Fault);
+        self.begin(lane, Kind::Paused);
+    }
+
+    /// It resumes without the lock, and does not know.
+    pub(crate) fn resumes_deceived(&mut self, lane: Lane) {
+        self.note(lane, "resumes, and believes that it holds the lock", Tone::Fault);
+        self.end(lane, Kind::Paused);
+        self.begin(lane, Kind::Believed);
+    }
+
     /// What began with the same arguments ends this much later than now.
     pub(crate) fn ends_in(&mut self, lane: Lane, kind: Kind, time: Duration) {
         let at = self.now().saturating_add(micros(time));

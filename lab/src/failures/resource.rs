@@ -1,4 +1,4 @@
-//! What a holder works on: a key in Redis, which checks tokens, or rows in the PostgreSQL that has its lock.
+//! The resource of a holder: a key in Redis with a check of tokens, or rows in the PostgreSQL database that has the lock.
 
 use leasehold::blocking::Guard;
 use leasehold::fence::redis::{Fenced, FencedError};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use leasehold::{AcquireError, ConnectError, Error, ErrorKind, Invalid};
+use leasehold::{AcquireError, BackendError, ConnectError, Error, ErrorKind, Invalid};
 
 /// How the laboratory ends if it does not succeed.
 ///
@@ -74,6 +74,12 @@ impl From<Invalid> for Failure {
 
 impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+impl From<BackendError> for Failure {
+    fn from(error: BackendError) -> Self {
         Error::from(error).into()
     }
 }

@@ -19,7 +19,7 @@ use crate::{Bench, Verbs};
 /// How many sequences are played, unless that takes longer: a store whose clock cannot be moved plays one for each use.
 const TRACES: usize = 24;
 const ENOUGH: Duration = Duration::from_secs(1);
-/// How many requests follow each other, unless a slow store answers so late that places may expire: then it plays more sequences.
+/// How many requests follow each other. A sequence ends sooner if a store is so slow that places may expire; then more sequences are played.
 const STEPS: usize = 120;
 /// How many of the requests before a difference are shown.
 const SHOWN: usize = 8;
@@ -161,6 +161,7 @@ struct Trace<'a> {
     at: String,
     /// The requests so far, and their answers.
     log: Vec<String>,
+    /// When the first request was sent.
     began: Moment,
     /// When the first lease began that is to expire next.
     short_since: Option<Moment>,

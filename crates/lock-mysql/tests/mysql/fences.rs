@@ -52,7 +52,7 @@ fn a_fence_at_any_level_keeps_others_out_and_renewals_pass_below_serializable() 
     }
 }
 
-/// What MariaDB may leave of a request that `KILL QUERY` ended.
+/// After a `KILL QUERY`, MariaDB may have a hold without an identity.
 #[test]
 fn a_lease_without_an_identity_ends_with_its_ttl() {
     let place = Place::new();

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::server::server_info::ServerInfo;
 use crate::span::Span;
 
-/// How long each step of the pool's check of a connection may take before its next use. A request's time limit does not bound it.
+/// How long each read or write may take when the pool checks a connection before its next use. No request's time limit bounds that.
 const CHECKED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The user's pool.
@@ -30,7 +30,7 @@ impl Lender for Pool {
                 call.reply_of(connection.req_packed_commands(&both.get_packed_pipeline(), 0, both.len())?)
             }
         });
-        // Fails only if the connection has ended, which the pool finds out.
+        // Fails only if the connection has ended, which the pool notices.
         bound(&connection, CHECKED_WITHIN).ok();
         Ok(Heard { reply, server_info })
     }

@@ -51,12 +51,8 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     story.note(a, format!("its clock says: {left} s left"), Tone::Fault);
     holder.expect(story, report, "SET report by-A", "OK")?;
     story.judge_last(Tone::Wrong);
-    match server.ask("GET report")?.as_str() {
-        "by-A" => Ok(Ended::violation(
-            "A wrote because its clock said that its lease had not ended, and overwrote the report of B",
-        )),
-        other => Err(unplanned("the report", other)),
-    }
+    server.resource_is("by-A")?;
+    Ok(Ended::violation("A wrote because its clock said that its lease had not ended, and overwrote the report of B"))
 }
 
 fn with(story: &mut Recorder) -> Result<Ended, Failure> {
@@ -83,12 +79,10 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     other.acquire(story)?;
     other.write(story, "by-B")?;
     holder.notices_loss(story)?;
-    match server.ask("GET report")?.as_str() {
-        "by-B" => Ok(Ended::prevented(
-            "the guard of A reported the loss before the lease had ended, whatever the wall clock said, so A did not write",
-        )),
-        other => Err(unplanned("the report", other)),
-    }
+    server.resource_is("by-B")?;
+    Ok(Ended::prevented(
+        "the guard of A reported the loss before the lease had ended, whatever the wall clock said, so A did not write",
+    ))
 }
 
 fn step_clock(story: &mut Recorder, machine: &Machine, lane: Lane) -> Result<(), Failure> {

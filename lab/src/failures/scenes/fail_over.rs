@@ -40,8 +40,7 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     let [a, primary, replica, b] = story.lanes(["A", "primary", "replica", "B"]);
     let mut pair = Pair::start([primary, replica])?;
     let url = |server: &RedisServer| format!("{}?failover=dwell&max_ttl=2s&op_timeout=500ms", server.url());
-    let declared = RedisConfig::from_url(&url(&pair.primary)).map_err(Failure::from)?;
-    declare_new(&declared).map_err(|error| Failure::from(leasehold::Error::from(error)))?;
+    declare_new(&RedisConfig::from_url(&url(&pair.primary))?)?;
     pair.until_replicated()?;
     let mut holder = pair::holder(a, primary, &pair.primary, &url(&pair.primary))?;
     pair.hold_replication(story);

@@ -1,8 +1,6 @@
 //! A holder is suspended for longer than its lease.
 
-use crate::failures::by_hand::unplanned;
 use crate::failures::history::{Ended, Kind, Tone};
-use crate::failures::holder::Written;
 use crate::failures::one_redis::{OneRedis, set, set_for_long};
 use crate::failures::recorder::Recorder;
 use crate::failures::scene::Scene;
@@ -27,24 +25,17 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     let (mut holder, mut other) = (redis_server.by_hand(a)?, redis_server.by_hand(b)?);
     holder.expect(story, redis, &set("A"), "OK")?;
     story.granted(redis, a);
-    story.note(a, "is suspended", Tone::Fault);
-    story.begin(a, Kind::Paused);
+    story.suspends(a);
     redis_server.until_expired(story, a, "A")?;
     story.end(a, Kind::Valid);
     other.expect(story, redis, &set_for_long("B"), "OK")?;
     story.granted(redis, b);
     other.expect(story, report, "SET report by-B", "OK")?;
-    story.note(a, "resumes, and believes that it holds the lock", Tone::Fault);
-    story.end(a, Kind::Paused);
-    story.begin(a, Kind::Believed);
+    story.resumes_deceived(a);
     holder.expect(story, report, "SET report by-A", "OK")?;
     story.judge_last(Tone::Wrong);
-    match redis_server.ask("GET report")?.as_str() {
-        "by-A" => Ok(Ended::violation(
-            "A wrote although its lease had ended, and overwrote the report of B, who holds the lock",
-        )),
-        other => Err(unplanned("the report", other)),
-    }
+    redis_server.resource_is("by-A")?;
+    Ok(Ended::violation("A wrote although its lease had ended, and overwrote the report of B, who holds the lock"))
 }
 
 fn with(story: &mut Recorder) -> Result<Ended, Failure> {
@@ -60,12 +51,10 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     other.raise(story)?;
     other.write(story, "by-B")?;
     holder.resume(story)?;
-    let late = holder.write(story, "by-A")?;
+    holder.writes_in_vain(story, "by-A")?;
     holder.notices_loss(story)?;
-    match (late, redis_server.ask("GET report")?.as_str()) {
-        (Written::Refused, "by-B") => Ok(Ended::prevented(
-            "the resource refused the write of A, whose token is lower, and the guard of A reports the loss",
-        )),
-        (_, report) => Err(unplanned("the report", report)),
-    }
+    redis_server.resource_is("by-B")?;
+    Ok(Ended::prevented(
+        "the resource refused the write of A, whose token is lower, and the guard of A reports the loss",
+    ))
 }

@@ -70,8 +70,7 @@ fn dwelling(ports: &[u16]) -> String {
 /// Declares that the servers are new, and waits until all know it.
 fn declare(trio: &Trio) -> Result<(), Failure> {
     let ports: Vec<_> = trio.sentinels.iter().map(Sentinel::port).collect();
-    let config = RedisConfig::from_url(&dwelling(&ports)).map_err(Failure::from)?;
-    declare_new(&config).map_err(|error| Failure::from(leasehold::Error::from(error)))?;
+    declare_new(&RedisConfig::from_url(&dwelling(&ports))?)?;
     let primary = trio.primary();
     let mut replicas = trio.servers.iter().filter(|server| server.port() != primary.port());
     replicas.try_for_each(|replica| until_replicated(primary, replica))

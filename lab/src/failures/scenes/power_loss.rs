@@ -1,7 +1,7 @@
 //! A server loses power before the lock is on its disk.
 //!
-//! What protects here is a setting of the server, which every Redis has. With `fsync=wait`, a client of `leasehold` asks at each grant
-//! whether the lock is on the disk; the scene does without, because it needs Redis 7.2.
+//! The protection is `appendfsync always`, which every Redis has. With `fsync=wait`, a client of `leasehold` would itself wait until each grant is
+//! on the disk, but that needs Redis 7.2.
 
 use std::time::Duration;
 

@@ -51,8 +51,7 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     first.send(story, postgres, &take("A", TTL), "1 row")?;
     story.granted(postgres, a);
     first.send(story, postgres, READ, "100")?;
-    story.note(a, "is suspended", Tone::Fault);
-    story.begin(a, Kind::Paused);
+    story.suspends(a);
     bank.until_expired(story, "SELECT until < now() FROM lock")?;
     story.end(postgres, Kind::Stored(a));
     story.end(a, Kind::Valid);
@@ -60,9 +59,7 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     story.granted(postgres, b);
     second.send(story, postgres, READ, "100")?;
     second.send(story, postgres, &update(120), "1 row")?;
-    story.note(a, "resumes, and believes that it holds the lock", Tone::Fault);
-    story.end(a, Kind::Paused);
-    story.begin(a, Kind::Believed);
+    story.resumes_deceived(a);
     first.send(story, postgres, &update(150), "1 row")?;
     story.judge_last(Tone::Wrong);
     match bank.ask(READ)?.as_str() {

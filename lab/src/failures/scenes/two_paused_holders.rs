@@ -1,8 +1,7 @@
 //! Two holders are suspended one after the other, and resume together.
 
-use crate::failures::by_hand::{ByHand, unplanned};
+use crate::failures::by_hand::ByHand;
 use crate::failures::history::{Ended, Kind, Lane, Tone};
-use crate::failures::holder::{Holder, Written};
 use crate::failures::one_redis::{OneRedis, set, set_for_long};
 use crate::failures::recorder::Recorder;
 use crate::failures::scene::Scene;
@@ -27,31 +26,19 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     for (holder, lane, name) in [(&mut first, a, "A"), (&mut second, b, "B")] {
         holder.expect(story, redis, &set(name), "OK")?;
         story.granted(redis, lane);
-        story.note(lane, "is suspended", Tone::Fault);
-        story.begin(lane, Kind::Paused);
+        story.suspends(lane);
         server.until_expired(story, lane, name)?;
         story.end(lane, Kind::Valid);
     }
     third.expect(story, redis, &set_for_long("C"), "OK")?;
     story.granted(redis, c);
     third.expect(story, report, "SET report by-C", "OK")?;
-    believe(story, [a, b]);
+    [a, b].into_iter().for_each(|lane| story.resumes_deceived(lane));
     overwrite(story, report, [(&mut first, "A"), (&mut second, "B")])?;
-    match server.ask("GET report")?.as_str() {
-        "by-B" => Ok(Ended::violation(
-            "A and B wrote although their leases had ended: first A overwrote the report of C, who holds the lock, and then B did",
-        )),
-        other => Err(unplanned("the report", other)),
-    }
-}
-
-/// Those who were suspended resume, and know nothing of it.
-fn believe(story: &mut Recorder, lanes: [Lane; 2]) {
-    for lane in lanes {
-        story.note(lane, "resumes", Tone::Fault);
-        story.end(lane, Kind::Paused);
-        story.begin(lane, Kind::Believed);
-    }
+    server.resource_is("by-B")?;
+    Ok(Ended::violation(
+        "A and B wrote although their leases had ended: first A overwrote the report of C, who holds the lock, and then B did",
+    ))
 }
 
 fn overwrite(story: &mut Recorder, report: Lane, holders: [(&mut ByHand, &str); 2]) -> Result<(), Failure> {
@@ -78,18 +65,12 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     third.write(story, "by-C")?;
     first.resume(story)?;
     second.resume(story)?;
-    let late = [late_write(story, &mut first, "by-A")?, late_write(story, &mut second, "by-B")?];
-    match (late, server.ask("GET report")?.as_str()) {
-        ([Written::Refused, Written::Refused], "by-C") => Ok(Ended::prevented(
-            "the resource refused the writes of A and of B, because C had raised the fence above both tokens, and both guards report the loss",
-        )),
-        (_, report) => Err(unplanned("the report", report)),
+    for (holder, report) in [(&mut first, "by-A"), (&mut second, "by-B")] {
+        holder.writes_in_vain(story, report)?;
+        holder.notices_loss(story)?;
     }
-}
-
-/// A holder that was suspended writes what it had prepared; its guard says that the lock is lost.
-fn late_write(story: &mut Recorder, holder: &mut Holder, report: &str) -> Result<Written, Failure> {
-    let written = holder.write(story, report)?;
-    holder.notices_loss(story)?;
-    Ok(written)
+    server.resource_is("by-C")?;
+    Ok(Ended::prevented(
+        "the resource refused the writes of A and of B, because C had raised the fence above both tokens, and both guards report the loss",
+    ))
 }

@@ -13,6 +13,7 @@ use stress::double::{doubly_held, longest_pause};
 use stress::history::now;
 use stress::part::Facade;
 use stress::run::{await_workers, calm_down, ground, judge};
+use stress::storm::Wire;
 
 use crate::deployments::Deployment;
 use crate::fault::{Fault, LASTS};
@@ -37,6 +38,7 @@ struct Seen {
     fault: Fault,
     seed: u64,
     fired: u64,
+    wanted: u64,
     turns: usize,
     /// For how long locks had more than one holder.
     double_ms: u128,
@@ -75,6 +77,7 @@ pub(crate) fn play(setting: &Setting, fault: Fault) {
         fault,
         seed: crew.seed(),
         fired,
+        wanted: ENOUGH,
         turns: turns.len(),
         double_ms: doubly_held(&turns).as_millis(),
         pause_ms: longest_pause(&turns, HOT, from).as_millis(),
@@ -103,27 +106,26 @@ fn strike(deployment: &mut dyn Deployment, crew: &mut Crew, fault: Fault, rng: &
     let worker = rng.usize(..crew.workers.len());
     let links = crew.links(worker);
     match fault {
-        Fault::KillClient => {
-            crew.replace(worker);
-            true
-        }
+        Fault::Cut if links.is_empty() => return deployment.cut(),
+        Fault::Cut => return crew.cut(&links) > 0,
+        Fault::Delay => return break_network(crew, &links, test_support::Fault::Delay(TTL / 5)),
+        Fault::HalfOpen => return break_network(crew, &links, Wire::DropReplies.fault()),
+        Fault::Full => return deployment.fill(),
+        Fault::KillClient => crew.replace(worker),
         Fault::StopClient => {
             crew.workers[worker].freeze();
             thread::sleep(PAST_TTL);
             crew.workers[worker].thaw();
-            true
         }
-        Fault::Cut if !links.is_empty() => crew.cut(&links) > 0,
-        Fault::Cut | Fault::KillServer | Fault::StopServer | Fault::Full | Fault::FailOver => {
-            deployment.strike(fault, rng)
-        }
-        Fault::Delay | Fault::HalfOpen => break_network(crew, &links, fault),
+        Fault::KillServer => deployment.kill(rng),
+        Fault::StopServer => deployment.stop(rng),
+        Fault::FailOver => deployment.fail_over(),
     }
+    true
 }
 
-fn break_network(crew: &Crew, links: &[Link], fault: Fault) -> bool {
-    let network = fault.of_network().unwrap();
-    crew.begin_fault(links, network);
+fn break_network(crew: &Crew, links: &[Link], fault: test_support::Fault) -> bool {
+    crew.begin_fault(links, fault);
     thread::sleep(LASTS);
-    crew.end_fault(links, network) > 0
+    crew.end_fault(links, fault) > 0
 }

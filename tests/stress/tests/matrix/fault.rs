@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde::Serialize;
 use stress::cast::TTL;
-use test_support::AfterDrop;
 
 /// One kind of fault, with the same meaning in all settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -42,21 +41,6 @@ impl Fault {
         Self::Full,
         Self::FailOver,
     ];
-
-    /// What the proxies of a process do.
-    pub(crate) fn of_network(self) -> Option<test_support::Fault> {
-        match self {
-            Self::Delay => Some(test_support::Fault::Delay(TTL / 5)),
-            Self::HalfOpen => Some(test_support::Fault::DropReplies(AfterDrop::Keep)),
-            Self::KillClient
-            | Self::StopClient
-            | Self::KillServer
-            | Self::StopServer
-            | Self::Cut
-            | Self::Full
-            | Self::FailOver => None,
-        }
-    }
 }
 
 /// How long a fault of the network or of a server lasts: less than a lease.

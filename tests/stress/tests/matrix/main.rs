@@ -25,8 +25,7 @@ const BEGINS: Duration = Duration::from_secs(60);
 
 /// All cells in an order in which neighbours differ in their setting, so that a short run has many of them.
 fn cells() -> Vec<(&'static Setting, Fault)> {
-    let of_fault =
-        |fault| SETTINGS.iter().filter(move |setting| setting.faults.contains(&fault)).map(move |at| (at, fault));
+    let of_fault = |fault| SETTINGS.iter().filter(move |setting| setting.has(fault)).map(move |at| (at, fault));
     Fault::ALL.into_iter().flat_map(of_fault).collect()
 }
 

@@ -14,51 +14,31 @@ use crate::fault::Fault;
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
     pub(crate) start: fn() -> Box<dyn Deployment>,
-    pub(crate) faults: &'static [Fault],
+    faults: &'static [&'static [Fault]],
 }
 
-const OF_CLIENTS: [Fault; 2] = [Fault::KillClient, Fault::StopClient];
-const OF_ONE_SERVER: [Fault; 7] = [
-    Fault::KillClient,
-    Fault::StopClient,
-    Fault::KillServer,
-    Fault::StopServer,
-    Fault::Cut,
-    Fault::Delay,
-    Fault::HalfOpen,
-];
-const WITH_MEMORY: [Fault; 8] = [
-    Fault::KillClient,
-    Fault::StopClient,
-    Fault::KillServer,
-    Fault::StopServer,
-    Fault::Cut,
-    Fault::Delay,
-    Fault::HalfOpen,
-    Fault::Full,
-];
-const OF_SEVERAL: [Fault; 8] = [
-    Fault::KillClient,
-    Fault::StopClient,
-    Fault::KillServer,
-    Fault::StopServer,
-    Fault::Cut,
-    Fault::Delay,
-    Fault::HalfOpen,
-    Fault::FailOver,
-];
-/// Clients ask the sentinels where the primary is, and reach it without a proxy.
-const WITHOUT_PROXIES: [Fault; 6] =
-    [Fault::KillClient, Fault::StopClient, Fault::KillServer, Fault::StopServer, Fault::Cut, Fault::FailOver];
+impl Setting {
+    /// Whether a fault can hit it.
+    pub(crate) fn has(&self, fault: Fault) -> bool {
+        self.faults.concat().contains(&fault)
+    }
+}
+
+const CLIENTS: &[Fault] = &[Fault::KillClient, Fault::StopClient];
+const SERVERS: &[Fault] = &[Fault::KillServer, Fault::StopServer, Fault::Cut];
+/// Those of a network with proxies. Clients of sentinels reach their primary without one.
+const NETWORK: &[Fault] = &[Fault::Delay, Fault::HalfOpen];
+const MEMORY: &[Fault] = &[Fault::Full];
+const LEADER: &[Fault] = &[Fault::FailOver];
 
 pub(crate) const SETTINGS: [Setting; 9] = [
-    Setting { name: "sqlite", start: boxed::<SqliteFile>, faults: &OF_CLIENTS },
-    Setting { name: "redis", start: boxed::<Alone>, faults: &WITH_MEMORY },
-    Setting { name: "sentinels", start: boxed::<Sentinels>, faults: &WITHOUT_PROXIES },
-    Setting { name: "cluster", start: boxed::<RedisCluster>, faults: &OF_SEVERAL },
-    Setting { name: "quorum", start: boxed::<RedisQuorum>, faults: &OF_ONE_SERVER },
-    Setting { name: "postgres", start: boxed::<Sql<PostgresServer>>, faults: &OF_ONE_SERVER },
-    Setting { name: "mariadb", start: boxed::<Sql<MysqlServer>>, faults: &OF_ONE_SERVER },
-    Setting { name: "etcd", start: boxed::<Etcd>, faults: &OF_SEVERAL },
-    Setting { name: "zookeeper", start: boxed::<Zookeeper>, faults: &OF_SEVERAL },
+    Setting { name: "sqlite", start: boxed::<SqliteFile>, faults: &[CLIENTS] },
+    Setting { name: "redis", start: boxed::<Alone>, faults: &[CLIENTS, SERVERS, NETWORK, MEMORY] },
+    Setting { name: "sentinels", start: boxed::<Sentinels>, faults: &[CLIENTS, SERVERS, LEADER] },
+    Setting { name: "cluster", start: boxed::<RedisCluster>, faults: &[CLIENTS, SERVERS, NETWORK, LEADER] },
+    Setting { name: "quorum", start: boxed::<RedisQuorum>, faults: &[CLIENTS, SERVERS, NETWORK] },
+    Setting { name: "postgres", start: boxed::<Sql<PostgresServer>>, faults: &[CLIENTS, SERVERS, NETWORK] },
+    Setting { name: "mariadb", start: boxed::<Sql<MysqlServer>>, faults: &[CLIENTS, SERVERS, NETWORK] },
+    Setting { name: "etcd", start: boxed::<Etcd>, faults: &[CLIENTS, SERVERS, NETWORK, LEADER] },
+    Setting { name: "zookeeper", start: boxed::<Zookeeper>, faults: &[CLIENTS, SERVERS, NETWORK, LEADER] },
 ];

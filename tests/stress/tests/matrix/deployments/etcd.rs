@@ -7,8 +7,8 @@ use stress::crew::Post;
 use stress::part::Facade;
 use test_support::{EtcdCluster, EtcdVersion, Proxy};
 
-use super::{Deployment, Start, hosts, post, unknown};
-use crate::fault::{Fault, LASTS};
+use super::{Deployment, Start, hosts, post};
+use crate::fault::LASTS;
 
 const SERVERS: usize = 3;
 
@@ -33,20 +33,18 @@ impl Deployment for Etcd {
         post(facade, format!("etcd://{}", hosts(&proxies)), proxies)
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the others do not apply")]
-    fn strike(&mut self, fault: Fault, rng: &mut Rng) -> bool {
-        let leader = self.0.leader();
-        match fault {
-            Fault::KillServer => self.restart(*rng.choice(&self.0.others(leader)).unwrap()),
-            Fault::FailOver => self.restart(leader),
-            Fault::StopServer => {
-                let server = rng.usize(..SERVERS);
-                self.0.server(server).stop();
-                thread::sleep(LASTS);
-                self.0.server(server).resume();
-            }
-            other => return unknown(other),
-        }
-        true
+    fn kill(&mut self, rng: &mut Rng) {
+        self.restart(*rng.choice(&self.0.others(self.0.leader())).unwrap());
+    }
+
+    fn stop(&mut self, rng: &mut Rng) {
+        let server = self.0.server(rng.usize(..SERVERS));
+        server.stop();
+        thread::sleep(LASTS);
+        server.resume();
+    }
+
+    fn fail_over(&mut self) {
+        self.restart(self.0.leader());
     }
 }

@@ -1,12 +1,10 @@
 //! One SQLite file. Its faults are those of its clients.
 
-use fastrand::Rng;
 use stress::crew::Post;
 use stress::part::Facade;
 use tempfile::TempDir;
 
-use super::{Deployment, Start, post, unknown};
-use crate::fault::Fault;
+use super::{Deployment, Start, post};
 
 pub(crate) struct SqliteFile {
     directory: TempDir,
@@ -21,9 +19,5 @@ impl Start for SqliteFile {
 impl Deployment for SqliteFile {
     fn post(&self, facade: Facade) -> Post {
         post(facade, format!("sqlite:{}", self.directory.path().join("locks.db").display()), Vec::new())
-    }
-
-    fn strike(&mut self, fault: Fault, _: &mut Rng) -> bool {
-        unknown(fault)
     }
 }

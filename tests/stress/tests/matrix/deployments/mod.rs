@@ -12,15 +12,35 @@ use stress::crew::Post;
 use stress::part::Facade;
 use test_support::Proxy;
 
-use crate::fault::Fault;
-
-/// A running setting.
+/// A running setting. Each fault ends before its function returns; a setting has functions for the faults that can hit it.
 pub(crate) trait Deployment {
     /// Where the next process is, behind proxies of its own if possible.
     fn post(&self, facade: Facade) -> Post;
 
-    /// Injects a fault into servers, ends it, and returns whether it took effect.
-    fn strike(&mut self, fault: Fault, rng: &mut Rng) -> bool;
+    /// Kills a server, and starts it with its data.
+    fn kill(&mut self, _: &mut Rng) {
+        no_such_fault()
+    }
+
+    /// Suspends a server.
+    fn stop(&mut self, _: &mut Rng) {
+        no_such_fault()
+    }
+
+    /// Has another server lead.
+    fn fail_over(&mut self) {
+        no_such_fault()
+    }
+
+    /// Cuts connections that lead through no proxy. Returns whether there were any.
+    fn cut(&mut self) -> bool {
+        no_such_fault()
+    }
+
+    /// Fills the memory of a server. Returns whether a request was refused.
+    fn fill(&mut self) -> bool {
+        no_such_fault()
+    }
 }
 
 /// Starts one.
@@ -42,7 +62,12 @@ fn hosts(proxies: &[Proxy]) -> String {
     hosts.join(",")
 }
 
-/// The setting lists this fault, and its deployment does not know it.
-fn unknown(fault: Fault) -> bool {
-    panic!("{fault:?} does not apply here")
+/// A process behind a proxy in front of the only server.
+fn behind_a_proxy(facade: Facade, port: u16, url_at: impl FnOnce(u16) -> String) -> Post {
+    let proxy = Proxy::start(port);
+    post(facade, url_at(proxy.port()), vec![proxy])
+}
+
+fn no_such_fault() -> ! {
+    panic!("the setting lists a fault that its deployment does not have")
 }

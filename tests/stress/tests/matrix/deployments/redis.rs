@@ -12,8 +12,8 @@ use stress::crew::Post;
 use stress::part::Facade;
 use test_support::{Cluster, Proxy, RedisOptions, RedisServer, Trio};
 
-use super::{Deployment, Start, post, unknown};
-use crate::fault::{Fault, LASTS};
+use super::{Deployment, Start, behind_a_proxy, post};
+use crate::fault::LASTS;
 
 /// How long a server is suspended behind sentinels: they take one for dead that is silent for 700 ms.
 const BRIEFLY: Duration = Duration::from_millis(200);
@@ -49,25 +49,23 @@ impl Alone {
 
 impl Deployment for Alone {
     fn post(&self, facade: Facade) -> Post {
-        let proxy = Proxy::start(self.0.port());
-        post(facade, self.0.url_at(proxy.port()), vec![proxy])
+        behind_a_proxy(facade, self.0.port(), |port| self.0.url_at(port))
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the others do not apply")]
-    fn strike(&mut self, fault: Fault, _: &mut Rng) -> bool {
-        match fault {
-            Fault::KillServer => self.0.restart_with_data(),
-            Fault::StopServer => suspend(&self.0, LASTS),
-            Fault::Full => {
-                let before = self.errors_of_full_memory();
-                self.0.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
-                thread::sleep(LASTS);
-                self.0.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
-                return self.errors_of_full_memory() > before;
-            }
-            other => return unknown(other),
-        }
-        true
+    fn kill(&mut self, _: &mut Rng) {
+        self.0.restart_with_data();
+    }
+
+    fn stop(&mut self, _: &mut Rng) {
+        suspend(&self.0, LASTS);
+    }
+
+    fn fill(&mut self) -> bool {
+        let before = self.errors_of_full_memory();
+        self.0.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
+        thread::sleep(LASTS);
+        self.0.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
+        self.errors_of_full_memory() > before
     }
 }
 
@@ -94,26 +92,24 @@ impl Deployment for Sentinels {
         post(facade, self.url(), Vec::new())
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the others do not apply")]
-    fn strike(&mut self, fault: Fault, _: &mut Rng) -> bool {
-        match fault {
-            Fault::KillServer => {
-                let killed = self.0.kill_primary();
-                self.0.wait_for_another_than(killed);
-                self.0.rejoin();
-            }
-            Fault::FailOver => {
-                self.0.fail_over();
-                self.0.rejoin();
-            }
-            Fault::StopServer => suspend(self.0.primary(), BRIEFLY),
-            Fault::Cut => {
-                let cut: u64 = self.0.primary().command(&["CLIENT", "KILL", "TYPE", "normal"]);
-                return cut > 0;
-            }
-            other => return unknown(other),
-        }
-        true
+    fn kill(&mut self, _: &mut Rng) {
+        let killed = self.0.kill_primary();
+        self.0.wait_for_another_than(killed);
+        self.0.rejoin();
+    }
+
+    fn stop(&mut self, _: &mut Rng) {
+        suspend(self.0.primary(), BRIEFLY);
+    }
+
+    fn fail_over(&mut self) {
+        self.0.fail_over();
+        self.0.rejoin();
+    }
+
+    fn cut(&mut self) -> bool {
+        let cut: u64 = self.0.primary().command(&["CLIENT", "KILL", "TYPE", "normal"]);
+        cut > 0
     }
 }
 
@@ -138,20 +134,17 @@ impl Deployment for RedisCluster {
         post(facade, detour.url, detour.proxies)
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the others do not apply")]
-    fn strike(&mut self, fault: Fault, _: &mut Rng) -> bool {
-        match fault {
-            Fault::KillServer => {
-                let server = self.hot();
-                self.0.servers[server].restart_with_data();
-            }
-            Fault::StopServer => suspend(&self.0.servers[self.hot()], LASTS),
-            Fault::FailOver => {
-                self.0.fail_over(self.0.hash_slot_of(HOT));
-            }
-            other => return unknown(other),
-        }
-        true
+    fn kill(&mut self, _: &mut Rng) {
+        let server = self.hot();
+        self.0.servers[server].restart_with_data();
+    }
+
+    fn stop(&mut self, _: &mut Rng) {
+        suspend(&self.0.servers[self.hot()], LASTS);
+    }
+
+    fn fail_over(&mut self) {
+        self.0.fail_over(self.0.hash_slot_of(HOT));
     }
 }
 
@@ -181,14 +174,11 @@ impl Deployment for RedisQuorum {
         post(facade, self.url(proxies.iter().map(Proxy::port)), proxies)
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the others do not apply")]
-    fn strike(&mut self, fault: Fault, rng: &mut Rng) -> bool {
-        let node = rng.usize(..self.0.len());
-        match fault {
-            Fault::KillServer => self.0[node].restart_with_data(),
-            Fault::StopServer => suspend(&self.0[node], LASTS),
-            other => return unknown(other),
-        }
-        true
+    fn kill(&mut self, rng: &mut Rng) {
+        rng.choice(&mut self.0).unwrap().restart_with_data();
+    }
+
+    fn stop(&mut self, rng: &mut Rng) {
+        suspend(rng.choice(&self.0).unwrap(), LASTS);
     }
 }

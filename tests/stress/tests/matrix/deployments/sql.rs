@@ -6,10 +6,9 @@ use fastrand::Rng;
 use stress::crew::Post;
 use stress::part::Facade;
 use stress::sql::SqlServer;
-use test_support::Proxy;
 
-use super::{Deployment, Start, post, unknown};
-use crate::fault::{Fault, LASTS};
+use super::{Deployment, Start, behind_a_proxy};
+use crate::fault::LASTS;
 
 pub(crate) struct Sql<S>(S);
 
@@ -21,21 +20,16 @@ impl<S: SqlServer + 'static> Start for Sql<S> {
 
 impl<S: SqlServer + 'static> Deployment for Sql<S> {
     fn post(&self, facade: Facade) -> Post {
-        let proxy = Proxy::start(self.0.port());
-        post(facade, self.0.url_at(proxy.port()), vec![proxy])
+        behind_a_proxy(facade, self.0.port(), |port| self.0.url_at(port))
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the others do not apply")]
-    fn strike(&mut self, fault: Fault, _: &mut Rng) -> bool {
-        match fault {
-            Fault::KillServer => self.0.restart_with_data(),
-            Fault::StopServer => {
-                self.0.suspend();
-                thread::sleep(LASTS);
-                self.0.resume();
-            }
-            other => return unknown(other),
-        }
-        true
+    fn kill(&mut self, _: &mut Rng) {
+        self.0.restart_with_data();
+    }
+
+    fn stop(&mut self, _: &mut Rng) {
+        self.0.suspend();
+        thread::sleep(LASTS);
+        self.0.resume();
     }
 }

@@ -9,8 +9,8 @@ use stress::part::Facade;
 use test_support::bounds::wait_for;
 use test_support::{Proxy, ZookeeperEnsemble, ZookeeperOptions};
 
-use super::{Deployment, Start, hosts, post, unknown};
-use crate::fault::{Fault, LASTS};
+use super::{Deployment, Start, hosts, post};
+use crate::fault::LASTS;
 
 const SERVERS: usize = 3;
 /// The unit of the servers' times.
@@ -37,19 +37,18 @@ impl Deployment for Zookeeper {
         post(facade, format!("zookeeper://{}/?session=3s&tick={}ms", hosts(&proxies), TICK.as_millis()), proxies)
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the others do not apply")]
-    fn strike(&mut self, fault: Fault, rng: &mut Rng) -> bool {
-        match fault {
-            Fault::KillServer => self.restart(wait_for("a server follows", || self.0.followers().first().copied())),
-            Fault::FailOver => self.restart(self.0.leader()),
-            Fault::StopServer => {
-                let server = rng.usize(..SERVERS);
-                self.0.server(server).stop();
-                thread::sleep(LASTS);
-                self.0.server(server).resume();
-            }
-            other => return unknown(other),
-        }
-        true
+    fn kill(&mut self, _: &mut Rng) {
+        self.restart(wait_for("a server follows", || self.0.followers().first().copied()));
+    }
+
+    fn stop(&mut self, rng: &mut Rng) {
+        let server = self.0.server(rng.usize(..SERVERS));
+        server.stop();
+        thread::sleep(LASTS);
+        server.resume();
+    }
+
+    fn fail_over(&mut self) {
+        self.restart(self.0.leader());
     }
 }
