@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lock_core::{
     Answer, BackendError, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Fairness, Lease, Mode, NameKind, Note,
-    Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
+    Queueing, ReleaseRequest, Released, StoreConfig, Terms, Ttl, Width,
 };
 use lock_mysql::{MysqlConfig, blocking};
 use mysql::prelude::{FromValue, Queryable};
@@ -177,7 +177,8 @@ pub(crate) fn client(url: &str) -> Client {
 /// The same, as users see it.
 pub(crate) fn locks(url: &str) -> lock_blocking::Client {
     let config = MysqlConfig::from_url(url).unwrap();
-    lock_blocking::Client::new(Arc::new(wait_for("a connection", || blocking::connect(&config)))).unwrap()
+    let backend = Arc::new(wait_for("a connection", || blocking::connect(&config)));
+    lock_blocking::Client::builder(backend).op_timeout(config.op_timeout()).build().unwrap()
 }
 
 /// What a driver connects with, which does not understand what this library does.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lock_core::StoreConfig;
 use lock_postgres::{FenceError, Fences, PostgresConfig, blocking, nonblocking};
 use test_support::bounds::{wait_for, within};
 use tokio_postgres::NoTls;
@@ -126,8 +127,8 @@ fn a_long_transaction_loses_none_of_those_who_wait_behind_it() {
     let (client, user) = (place.client(), place.session());
     user.begin("stock", low(&take(&client, &lasting(BRIEF, claim("stock"))))).unwrap();
     let config = PostgresConfig::from_url(&format!("{}&op_timeout=20s", place.url())).unwrap();
-    let locks = || lock_blocking::Client::new(Arc::new(blocking::connect(&config).unwrap())).unwrap();
-    let several: Vec<_> = (0..4).map(|_| locks()).collect();
+    let locks = || lock_blocking::Client::builder(Arc::new(blocking::connect(&config).unwrap()));
+    let several: Vec<_> = (0..4).map(|_| locks().op_timeout(config.op_timeout()).build().unwrap()).collect();
     let wait = |i: usize| {
         let lock = several[i % several.len()].mutex("stock").wait(SOON * 3);
         meanwhile(move || lock.acquire().map(drop))
