@@ -35,7 +35,7 @@ Examples:
   cargo xtask lab paused-holder
   cargo xtask lab all --open
 
-All but account and cache start servers of their own, and need redis-server.";
+All but account and cache start servers of their own, which `cargo xtask servers` installs. Some need a C compiler.";
 
 /// Shows how simpler locks fail, and what each improvement prevents.
 #[derive(Debug, Parser)]
@@ -116,7 +116,7 @@ impl FromArgMatches for FailureScene {
 
 impl Subcommand for FailureScene {
     fn augment_subcommands(command: Command) -> Command {
-        command.subcommands(SCENES.map(|scene| FailureArgs::augment_args(Command::new(scene.name).about(scene.title))))
+        command.subcommands(SCENES.map(|scene| FailureArgs::augment_args(Command::new(scene.name)).about(scene.title)))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {

@@ -11,8 +11,11 @@ const CROWD: u64 = 60;
 
 /// Plays the matrix, or all faults together.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    match arguments.split_first() {
-        Some((word, rest)) if word == "--matrix" => matrix::run(&Plan::of(rest)?),
+    match arguments {
+        [matrix, record, rest @ ..] if matrix == "--matrix" && record == "--record" => {
+            matrix::run_and_record(&Plan::of(rest)?)
+        }
+        [matrix, rest @ ..] if matrix == "--matrix" => matrix::run(&Plan::of(rest)?),
         _ => storms(&Plan::of(arguments)?),
     }
 }

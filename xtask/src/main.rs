@@ -43,7 +43,7 @@ usage: cargo xtask COMMAND
   servers  install the servers and the browser that the tests need
   sim      play many seeds of the simulator: [--seeds N] [--first S] [--half redis|memory|session|leased|replicated|failovers|hand-overs|quorum|plots]
   model    explore every order of events of the quorum's protocol; --help lists the bounds
-  chaos    run many processes under constant failures: [--matrix] --minutes N [--seed S]
+  chaos    run many processes under constant failures: [--matrix [--record]] --minutes N [--seed S]
   mutants  find changes to a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
   bench    measure how fast leasehold is: [--quick] [--page]; --help lists the options
   lab      play how locks fail: account, cache, one failure by its name, or all; --help lists them

@@ -5,9 +5,10 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 const USAGE: &str = "\
-usage: cargo xtask chaos [--matrix] --minutes N [--seed S]
+usage: cargo xtask chaos [--matrix [--record]] --minutes N [--seed S]
 
-  --matrix  each setting under each fault, other ones each day, in place of all faults together";
+  --matrix  each setting under each fault, other ones each day, in place of all faults together
+  --record  adds what was seen to the book";
 
 /// The options.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The process of a holder, as its scene sees it: it obeys orders, and can be suspended and killed.
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
 use std::process::{Child as Process, ChildStdin, ChildStdout, Stdio};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
@@ -22,9 +22,9 @@ pub(super) struct Child {
 
 impl Child {
     /// Starts a process with these variables in its environment, and waits until it is connected.
-    pub(super) fn start(setup: &Setup, environment: &[(&str, PathBuf)]) -> Result<Self, Failure> {
+    pub(super) fn start(setup: &Setup, environment: Vec<(String, OsString)>) -> Result<Self, Failure> {
         let mut command = children::this_program().map_err(|error| broken(&error))?;
-        command.arg(ROLE).envs(environment.iter().cloned()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg(ROLE).envs(environment).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().map_err(|error| broken(&error))?;
         let pipes = process.stdin.take().zip(process.stdout.take());
         let (stdin, stdout) = pipes.ok_or_else(|| broken(&"it has no pipes"))?;

@@ -1,9 +1,11 @@
 //! A recorded history: what happened on which lane, and when. Times are microseconds since the recording began.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 /// A client, a server or a resource: a column of the picture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct Lane(pub(crate) usize);
 
 /// A scene is played in two variants: without the protection, and with it.
@@ -130,6 +132,8 @@ pub(crate) struct History {
     pub(crate) variant: Variant,
     /// What the lock of this variant is, in a few words.
     pub(crate) lock: &'static str,
+    /// Why it was played again, if it was: a machine that is too slow for the leases of a scene takes another course.
+    pub(crate) discarded: Vec<String>,
     pub(crate) lanes: Vec<&'static str>,
     /// In the order of time.
     pub(crate) events: Vec<Event>,
@@ -141,6 +145,16 @@ impl History {
     /// The name of a lane.
     pub(crate) fn name(&self, lane: Lane) -> &'static str {
         self.lanes.get(lane.0).copied().unwrap_or_default()
+    }
+
+    /// The clients that have the lock at some time, in the order of their lanes.
+    pub(crate) fn holders(&self) -> BTreeSet<Lane> {
+        let holder = |bar: &Bar| match bar.kind {
+            Kind::Stored(holder) => Some(holder),
+            Kind::Valid | Kind::Believed => Some(bar.lane),
+            Kind::Paused | Kind::Down => None,
+        };
+        self.bars.iter().filter_map(holder).collect()
     }
 
     /// The start of the name of the picture's file.

@@ -3,14 +3,14 @@
 use std::time::{Duration, SystemTime};
 
 use leasehold::FencingToken;
+use test_support::Machine;
 
 use super::by_hand::unplanned;
 use super::child::Child;
 use super::history::{Kind, Lane, Tone};
-use super::machine::Machine;
 use super::orders::{Answer, Order, Setup, brief, done, failed, failed_as, granted, lost, value};
 use super::recorder::Recorder;
-use crate::shared::failure::Failure;
+use crate::shared::failure::{Exit, Failure};
 use crate::shared::millis;
 
 /// The name of the lock, for `leasehold` and by hand.
@@ -53,13 +53,12 @@ pub(crate) struct Holder {
 impl Holder {
     /// Starts a process, which connects to both servers.
     pub(crate) fn start(lane: Lane, lanes: Lanes, work: &Work<'_>) -> Result<Self, Failure> {
-        Ok(Self { child: Child::start(&setup(work), &[])?, lane, lanes, token: String::new() })
+        Ok(Self { child: Child::start(&setup(work), Vec::new())?, lane, lanes, token: String::new() })
     }
 
     /// The same, on a machine whose clock the scene sets.
     pub(crate) fn start_on(machine: &Machine, lane: Lane, lanes: Lanes, work: &Work<'_>) -> Result<Self, Failure> {
-        let child = Child::start(&setup(work), &machine.environment())?;
-        Ok(Self { child, lane, lanes, token: String::new() })
+        Ok(Self { child: Child::start(&setup(work), machine.environment())?, lane, lanes, token: String::new() })
     }
 
     /// Its wall clock.
@@ -233,7 +232,9 @@ impl Holder {
     pub(crate) fn writes_in_vain(&mut self, story: &mut Recorder, value: &str) -> Result<(), Failure> {
         match self.write(story, value)? {
             Written::Refused => Ok(()),
-            Written::Accepted => Err(unplanned("a late write", "accepted")),
+            Written::Accepted => {
+                Err(Failure::new(Exit::Broken, "the resource accepted a write with a token that is too low"))
+            }
         }
     }
 

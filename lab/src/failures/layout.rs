@@ -174,6 +174,7 @@ mod tests {
         History {
             scene: "s",
             title: "t",
+            discarded: Vec::new(),
             variant: Variant::With,
             lock: "",
             lanes: vec!["A", "B", "C"],

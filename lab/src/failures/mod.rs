@@ -1,7 +1,7 @@
 //! `cargo xtask lab NAME`: failures of locks, each played on real servers without the protection and with it, and drawn as a timeline.
 //!
 //! Read in this order: `scenes` (a file for each failure) · `scene` · `one_redis`, `pair`, `nodes`, `by_hand`, `sql` (plain requests) · `holder` (a
-//! client of `leasehold` in a process of its own: `child`, `orders`, `holder_process`, `resource`), `machine` (under a server) · `history`,
+//! client of `leasehold` in a process of its own: `child`, `orders`, `holder_process`, `resource`) · `history`,
 //! `recorder` (what is recorded) · `layout`, `timeline`, `markup`, `page` (how it is drawn) · `play`.
 
 mod by_hand;
@@ -10,7 +10,6 @@ mod history;
 mod holder;
 pub(crate) mod holder_process;
 mod layout;
-mod machine;
 mod markup;
 mod nodes;
 mod one_redis;

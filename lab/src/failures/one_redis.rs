@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use redis::Connection;
-use test_support::{RedisOptions, RedisServer};
+use test_support::{Machine, RedisOptions, RedisServer};
 
 use super::by_hand::{self, ByHand, unplanned};
 use super::history::{Kind, Lane, Tone};
 use super::holder::{Holder, LOCK, Lanes, Work};
-use super::machine::Machine;
 use super::recorder::Recorder;
 use crate::shared::failure::Failure;
 
@@ -84,7 +83,7 @@ impl OneRedis {
     }
 
     /// Its machine loses power, and what was not on the disk. Returns what is lost.
-    pub(crate) fn lose_power(&mut self, machine: &Machine) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn lose_power(&mut self, machine: &Machine) -> Vec<u8> {
         self.server.kill();
         machine.lose_unflushed(self.server.directory())
     }

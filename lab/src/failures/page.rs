@@ -24,7 +24,7 @@ pub(crate) fn page(all: &[Played]) -> String {
          <title>The laboratory: how locks fail</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          <header>\n<h1>How locks fail, and what prevents it</h1>\n<p>Each failure was played on real servers just now, without the \
          protection and with it. The pictures are drawn from what was recorded. Time runs downwards; a mark on the axis at the left \
-         shortens a long wait.</p>\n<ol>\n{contents}</ol>\n</header>\n<main>\n{sections}</main>\n</body>\n</html>\n"
+         shortens a long wait. A client without the protection is a connection: while it is suspended, it sends nothing.</p>\n<ol>\n{contents}</ol>\n</header>\n<main>\n{sections}</main>\n</body>\n</html>\n"
     )
 }
 

@@ -6,7 +6,7 @@ use leasehold::FencingToken;
 use leasehold::clock::{Clock, HostClock, Moment};
 
 use super::history::{Bar, Event, Kind, Lane, Place, Tone};
-use crate::shared::failure::Failure;
+use crate::shared::failure::{Exit, Failure};
 
 /// Records what happens, with the time of the run's own monotonic clock.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl Recorder {
             return Ok(format!("T{}", position + 1));
         }
         if let Some(last) = self.tokens.last().filter(|last| **last > token) {
-            return Err(Failure::system("a later token is lower", format!("{token} after {last}")));
+            return Err(Failure::new(Exit::Broken, format!("a later token is lower: {token} after {last}")));
         }
         self.tokens.push(token);
         Ok(format!("T{}", self.tokens.len()))

@@ -2,13 +2,13 @@
 
 use super::history::{Ended, History, Variant};
 use super::recorder::{Recorded, Recorder};
-use crate::shared::failure::Failure;
+use crate::shared::failure::{Exit, Failure};
 
 /// Plays one variant over real servers, and says what was seen.
 pub(crate) type Play = fn(&mut Recorder) -> Result<Ended, Failure>;
 
-/// How often a scene is played until it takes its course.
-const TRIES: u32 = 3;
+/// How often a scene is played again at most. On a machine that is too slow for its leases, it takes another course.
+const REPLAYS: usize = 2;
 
 /// One failure.
 #[derive(Debug)]
@@ -32,17 +32,16 @@ impl Scene {
             Variant::Without => (hand, self.without),
             Variant::With => (protected, self.with),
         };
-        let (Recorded { lanes, events, bars }, ended) = record(play, TRIES)?;
-        Ok(History { scene: self.name, title: self.title, variant, lock, lanes, events, bars, ended })
-    }
-}
-
-/// On a machine that is too slow for the leases of a scene, it takes another course: then it is played again.
-fn record(play: Play, tries: u32) -> Result<(Recorded, Ended), Failure> {
-    let mut story = Recorder::new();
-    match play(&mut story) {
-        Ok(ended) => Ok((story.finish(), ended)),
-        Err(_) if tries > 1 => record(play, tries - 1),
-        Err(failure) => Err(failure),
+        let (mut story, mut discarded) = (Recorder::new(), Vec::new());
+        let ended = loop {
+            match play(&mut story) {
+                Ok(ended) => break ended,
+                Err(failure) if failure.exit == Exit::Broken || discarded.len() == REPLAYS => return Err(failure),
+                Err(failure) => discarded.push(failure.message),
+            }
+            story = Recorder::new();
+        };
+        let Recorded { lanes, events, bars } = story.finish();
+        Ok(History { scene: self.name, title: self.title, variant, lock, discarded, lanes, events, bars, ended })
     }
 }

@@ -6,6 +6,8 @@ use super::markup::{escaped, lines};
 
 const STYLE: &str = include_str!("timeline.css");
 
+/// The classes of the clients' colours, in the order of their lanes.
+const COLOURS: [&str; 3] = ["first", "second", "third"];
 /// How many characters a line of the verdict has, which is bold.
 const VERDICT: u32 = 82;
 
@@ -88,14 +90,22 @@ fn lanes(history: &History, layout: &Layout<'_>) -> String {
         let x = layout.x(Lane(index));
         format!(
             "<line class=\"lane\" x1=\"{x}\" x2=\"{x}\" y1=\"{top}\" y2=\"{bottom}\"/>\n\
-             <rect class=\"name\" x=\"{}\" y=\"{HEADS}\" width=\"96\" height=\"26\" rx=\"13\"/>\n\
+             <rect class=\"name {}\" x=\"{}\" y=\"{HEADS}\" width=\"96\" height=\"26\" rx=\"13\"/>\n\
              <text class=\"strong\" text-anchor=\"middle\" x=\"{x}\" y=\"{}\">{}</text>\n",
+            colour(history, Lane(index)),
             x - 48,
             HEADS + 18,
             escaped(name)
         )
     };
     axis + &history.lanes.iter().enumerate().map(lane).collect::<String>()
+}
+
+/// The class of a client's colour. Others have none.
+fn colour(history: &History, lane: Lane) -> &'static str {
+    let holders = history.holders();
+    let place = holders.iter().position(|holder| *holder == lane);
+    place.and_then(|place| COLOURS.get(place)).copied().unwrap_or_default()
 }
 
 fn bar(history: &History, layout: &Layout<'_>, bar: &Bar) -> String {
@@ -112,9 +122,9 @@ fn bar(history: &History, layout: &Layout<'_>, bar: &Bar) -> String {
             let letter = history.name(holder);
             let shown =
                 format!("<text class=\"letter\" text-anchor=\"middle\" x=\"{x}\" y=\"{}\">{letter}</text>\n", top + 14);
-            rect(18, &format!("class=\"bar holder{}\"", holder.0)) + if height >= 18 { &shown } else { "" }
+            rect(18, &format!("class=\"bar {}\"", colour(history, holder))) + if height >= 18 { &shown } else { "" }
         }
-        Kind::Valid => rect(10, &format!("class=\"bar holder{}\"", bar.lane.0)),
+        Kind::Valid => rect(10, &format!("class=\"bar {}\"", colour(history, bar.lane))),
         Kind::Believed => rect(10, &format!("class=\"outline wrong\" fill=\"url(#{slug}-belief)\"")),
         Kind::Paused | Kind::Down => rect(22, &format!("class=\"outline still\" fill=\"url(#{slug}-still)\"")),
     }
@@ -155,7 +165,7 @@ fn backdrop(row: &Row<'_>) -> String {
     }
     let (width, height) = (row.width() + 8, LINE * u32::try_from(row.lines.len()).unwrap_or(1));
     let (x, y) = (row.text_x - width / 2, row.text_y - 13);
-    format!("<rect class=\"surface\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>\n")
+    format!("<rect class=\"backdrop\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>\n")
 }
 
 fn arrow(from: u32, to: u32, y: u32, class: &str, slug: &str) -> String {
@@ -195,8 +205,8 @@ fn verdict_box(history: &History, verdict: &[String], top: u32, height: u32) -> 
 fn legend(history: &History) -> Vec<(&'static str, &'static str)> {
     let has = |is: fn(&Kind) -> bool| history.bars.iter().any(|bar| is(&bar.kind));
     let all = [
-        (has(|kind| matches!(kind, Kind::Stored(_))), "stored", "the store has the lock for this client"),
-        (has(|kind| *kind == Kind::Valid), "valid", "this client may rely on the lock"),
+        (has(|kind| matches!(kind, Kind::Stored(_))), "stored", "wide: the store has the lock for this client"),
+        (has(|kind| *kind == Kind::Valid), "valid", "narrow: this client may rely on the lock"),
         (has(|kind| *kind == Kind::Believed), "belief", "it believes so, but has lost the lock"),
         (has(|kind| matches!(kind, Kind::Paused | Kind::Down)), "still", "suspended or dead"),
     ];
@@ -207,8 +217,8 @@ fn legend_text(legend: &[(&str, &str)], top: u32, slug: &str) -> String {
     let entry = |(index, (sign, meaning)): (u32, &(&str, &str))| {
         let (x, y) = (16 + index % 2 * 350, top + index / 2 * LINE);
         let shape = match *sign {
-            "stored" => "width=\"18\" class=\"bar holder0\"".to_owned(),
-            "valid" => "width=\"10\" class=\"bar holder0\"".to_owned(),
+            "stored" => "width=\"18\" class=\"sample\"".to_owned(),
+            "valid" => "width=\"10\" class=\"sample\"".to_owned(),
             "belief" => format!("width=\"10\" class=\"outline wrong\" fill=\"url(#{slug}-belief)\""),
             _ => format!("width=\"18\" class=\"outline still\" fill=\"url(#{slug}-still)\""),
         };

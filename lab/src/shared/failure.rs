@@ -12,6 +12,8 @@ use leasehold::{AcquireError, BackendError, ConnectError, Error, ErrorKind, Inva
 /// `sysexits.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
+    /// A promise of leasehold was broken, whatever course the scene took.
+    Broken = 1,
     /// The command line is invalid.
     Usage = 64,
     /// The store is unreachable, does not answer in time, or cannot serve.

@@ -1,5 +1,6 @@
 //! The worker processes, each behind its own proxies.
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -69,6 +70,8 @@ pub struct Ground {
     pub program: &'static str,
     /// Where histories go.
     pub directory: PathBuf,
+    /// Variables in the environment of the workers.
+    pub environment: Vec<(String, OsString)>,
     /// The source of all random choices.
     pub seed: u64,
 }
@@ -108,6 +111,7 @@ impl Crew {
         let part = Part { facade, url: post.url.clone(), history, register, seed, ttl: cast.ttl(), cast, mistake };
         let process = Command::new(self.ground.program)
             .args(part.arguments())
+            .envs(self.ground.environment.clone())
             .stdin(Stdio::piped())
             .spawn()
             .expect("the worker starts");

@@ -45,7 +45,7 @@ pub fn ground(program: &'static str) -> Ground {
     let seed = number("LEASEHOLD_SEED").unwrap_or_else(|| fastrand::u64(..));
     println!("LEASEHOLD_SEED={seed}");
     // Removed at the end if the run succeeded.
-    Ground { program, directory: test_support::temp_dir().keep(), seed }
+    Ground { program, directory: test_support::temp_dir().keep(), environment: Vec::new(), seed }
 }
 
 /// How long faults are injected: this long, unless the environment says otherwise.

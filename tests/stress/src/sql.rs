@@ -1,9 +1,10 @@
 //! Servers of SQL databases, and the tests that are the same for all of them: a storm, and whether its checks find a mistake.
 
 use std::ops::Range;
+use std::path::Path;
 use std::time::Duration;
 
-use test_support::{MysqlOptions, MysqlServer, PostgresOptions, PostgresServer, Proxy};
+use test_support::{Machine, MysqlOptions, MysqlServer, PostgresOptions, PostgresServer, Proxy};
 
 use crate::cast::{Cast, Mistake};
 use crate::crew::{Crew, Post};
@@ -28,6 +29,12 @@ pub trait SqlServer: Sized {
     /// Starts one. If every change waited for the disk, there would be too few turns for all that workers can do, where other
     /// tests write too. A server that is killed keeps its data also like this.
     fn start() -> Self;
+
+    /// The same, on this machine.
+    fn start_on(machine: &Machine) -> Self;
+
+    /// Where its data is.
+    fn directory(&self) -> &Path;
 
     /// Where it listens.
     fn port(&self) -> u16;
@@ -57,6 +64,14 @@ impl SqlServer for PostgresServer {
 
     fn start() -> Self {
         Self::start_with(PostgresOptions::default().volatile())
+    }
+
+    fn start_on(machine: &Machine) -> Self {
+        Self::start_with(PostgresOptions::default().volatile().on(machine))
+    }
+
+    fn directory(&self) -> &Path {
+        self.directory()
     }
 
     fn port(&self) -> u16 {
@@ -97,6 +112,14 @@ impl SqlServer for MysqlServer {
     const CLOCK: &'static str = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
     fn start() -> Self {
         Self::start_with(MysqlOptions::default().volatile())
+    }
+
+    fn start_on(machine: &Machine) -> Self {
+        Self::start_with(MysqlOptions::default().volatile().on(machine))
+    }
+
+    fn directory(&self) -> &Path {
+        self.directory()
     }
 
     fn port(&self) -> u16 {

@@ -7,6 +7,7 @@ mod programs;
 mod tests;
 
 use std::fs::{self, File};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -103,6 +104,11 @@ impl MysqlServer {
     pub fn new_database(&self) -> String {
         let number = self.databases.fetch_add(1, Ordering::Relaxed);
         self.database(&format!("{DATABASE}_{number}"))
+    }
+
+    /// Where its data and its log are.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// The process id of the server.
@@ -212,6 +218,7 @@ fn spawn(directory: &TempDir, port: u16, options: &MysqlOptions) -> Process {
         .args(ARGUMENTS)
         .args(Product::tested().arguments(options))
         .args(&options.arguments)
+        .envs(options.environment.clone())
         .stdin(Stdio::null())
         .stderr(must("share the log of the server", log.try_clone()))
         .stdout(log);

@@ -8,6 +8,7 @@ pub(crate) mod programs;
 mod tests;
 
 use std::fs::{self, File};
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -105,6 +106,11 @@ impl PostgresServer {
     pub fn database(&self, name: &str) -> String {
         self.psql(&format!("CREATE DATABASE \"{name}\""));
         self.options.url(self.port, name)
+    }
+
+    /// Where its data and its log are.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// The process id of the server, which has a child for each connection.
@@ -236,6 +242,7 @@ fn spawn(directory: &TempDir, port: u16, options: &PostgresOptions) -> Child {
         .args(["-p", &port.to_string()])
         .args(ARGUMENTS)
         .args(&options.arguments)
+        .envs(options.environment.clone())
         .stdin(Stdio::null())
         .stderr(must("share the log of postgres", log.try_clone()))
         .stdout(log);

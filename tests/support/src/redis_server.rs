@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::{Finish, must, signals, temp_dir};
+use crate::{Finish, Machine, must, signals, temp_dir};
 
 /// What clients keep at each server, whatever they lock.
 const KEPT_BY_CLIENTS: [&str; 5] =
@@ -101,10 +101,10 @@ impl RedisOptions {
         self
     }
 
-    /// Sets a variable in the server's environment.
+    /// Runs it on this machine.
     #[must_use]
-    pub fn environment(mut self, name: &str, value: impl Into<OsString>) -> Self {
-        self.environment.push((name.to_owned(), value.into()));
+    pub fn on(mut self, machine: &Machine) -> Self {
+        self.environment = machine.environment();
         self
     }
 }
@@ -317,7 +317,7 @@ fn spawn(directory: &Path, port: u16, bus: u16, options: &RedisOptions) -> Child
         .args(["--bind", "127.0.0.1", "--save", "", "--daemonize", "no"])
         .args(["--port", &port.to_string()])
         .args(&options.arguments)
-        .envs(options.environment.iter().map(|(name, value)| (name, value)))
+        .envs(options.environment.clone())
         .stdin(Stdio::null())
         .stderr(must("share the log of redis-server", log.try_clone()))
         .stdout(log);

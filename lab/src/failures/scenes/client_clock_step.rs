@@ -1,11 +1,10 @@
 //! The wall clock of a holder is set back.
 
-use test_support::{Fault, Proxy};
+use test_support::{Fault, Machine, Proxy};
 
 use crate::failures::by_hand::unplanned;
 use crate::failures::history::{Ended, Lane, Tone};
 use crate::failures::holder::{Holder, Lanes, Work};
-use crate::failures::machine::Machine;
 use crate::failures::one_redis::{OneRedis, TTL, set, set_for_long};
 use crate::failures::recorder::Recorder;
 use crate::failures::scene::Scene;
@@ -31,20 +30,20 @@ const STEP: i64 = -60;
 
 fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     let [a, redis, report, b] = story.lanes(["A", "Redis", "report", "B"]);
-    let machine = Machine::new()?;
+    let machine = Machine::build();
     let mut server = OneRedis::start(redis, report, KEY)?;
     let (mut holder, mut other) = (server.by_hand(a)?, server.by_hand(b)?);
-    let deadline = machine.date()? + millis(TTL);
+    let deadline = machine.date() + millis(TTL);
     holder.expect(story, redis, &set("A"), "OK")?;
     story.granted(redis, a);
     story.note(a, format!("deadline: {} ms from now", TTL.as_millis()), Tone::Plain);
-    step_clock(story, &machine, a)?;
+    step_clock(story, &machine, a);
     server.until_expired(story, a, "A")?;
     story.deceives(a);
     other.expect(story, redis, &set_for_long("B"), "OK")?;
     story.granted(redis, b);
     other.expect(story, report, "SET report by-B", "OK")?;
-    let left = deadline.saturating_sub(machine.date()?) / 1000;
+    let left = deadline.saturating_sub(machine.date()) / 1000;
     if left == 0 {
         return Err(unplanned("the clock of A", "its deadline has passed"));
     }
@@ -57,7 +56,7 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
 
 fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     let [a, redis, report, b] = story.lanes(["A", "Redis", "report", "B"]);
-    let machine = Machine::new()?;
+    let machine = Machine::build();
     let mut server = OneRedis::start(redis, report, KEY)?;
     let network = Proxy::start(server.port());
     let locks = format!("{}?op_timeout=300ms", server.url_at(network.port()));
@@ -70,11 +69,14 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     network.cut();
     story.note(a, "its network to Redis fails", Tone::Fault);
     let before = holder.date()?;
-    step_clock(story, &machine, a)?;
+    step_clock(story, &machine, a);
     if holder.date()? >= before {
         return Err(unplanned("the clock of A", "it was not set back"));
     }
     holder.loses(story)?;
+    if server.owner()? != lease {
+        return Err(unplanned("the lease of A", "it ended before its guard reported the loss"));
+    }
     server.until_expired(story, a, &lease)?;
     other.acquire(story)?;
     other.write(story, "by-B")?;
@@ -85,8 +87,7 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     ))
 }
 
-fn step_clock(story: &mut Recorder, machine: &Machine, lane: Lane) -> Result<(), Failure> {
-    machine.step_clock(STEP)?;
+fn step_clock(story: &mut Recorder, machine: &Machine, lane: Lane) {
+    machine.step_clock(STEP);
     story.note(lane, format!("its clock is set back by {} s", -STEP), Tone::Fault);
-    Ok(())
 }

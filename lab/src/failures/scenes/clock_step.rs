@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use test_support::RedisOptions;
+use test_support::{Machine, RedisOptions};
 
 use crate::failures::history::{Ended, Lane, Tone};
-use crate::failures::machine::Machine;
 use crate::failures::one_redis::{OneRedis, set_for_long};
 use crate::failures::recorder::Recorder;
 use crate::failures::scene::Scene;
@@ -37,14 +36,14 @@ struct Server {
 
 impl Server {
     fn start(lane: Lane, report: Lane) -> Result<Self, Failure> {
-        let machine = Machine::new()?;
-        let redis = OneRedis::start_with(machine.under(RedisOptions::default()), lane, report, KEY)?;
+        let machine = Machine::build();
+        let redis = OneRedis::start_with(RedisOptions::default().on(&machine), lane, report, KEY)?;
         Ok(Self { redis, machine, lane })
     }
 
     /// The clock steps forward, and ends this lease.
     fn step_clock(&mut self, story: &mut Recorder, holder: Lane, lease: &str) -> Result<(), Failure> {
-        self.machine.step_clock(STEP)?;
+        self.machine.step_clock(STEP);
         story.note(self.lane, format!("its clock steps forward by {STEP} s"), Tone::Fault);
         self.redis.until_expired(story, holder, lease)
     }

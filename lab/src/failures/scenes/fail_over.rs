@@ -33,7 +33,7 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     other.expect(story, replica, &set_for_long("B"), "OK")?;
     story.judge_last(Tone::Wrong);
     story.granted(replica, b);
-    Ok(Ended::violation("A and B hold the lock at the same time: the promoted replica never had the lock of A"))
+    Ok(Ended::violation("B holds the lock that A relies on: the promoted replica never had the lock of A"))
 }
 
 fn with(story: &mut Recorder) -> Result<Ended, Failure> {

@@ -68,6 +68,6 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     server.until_expired(story, a, &lease)?;
     other.gets_it(story)?;
     Ok(Ended::prevented(
-        "A was told that it had no lock: a reply counts from its request, and this one could not arrive in time",
+        "A was told that it had no lock: a request gives up after a third of the ttl at most, so no reply is used that late",
     ))
 }

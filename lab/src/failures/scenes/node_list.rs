@@ -26,6 +26,7 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     for (node, answer) in [(1, "nil"), (2, "OK"), (3, "OK")] {
         nodes.vote(story, (b, "B"), node, answer)?;
     }
+    story.judge_last(Tone::Wrong);
     story.note(b, "has two of three", Tone::Wrong);
     story.begin(b, Kind::Valid);
     Ok(Ended::violation("A and B hold the lock at the same time, each with a majority of its own list"))

@@ -5,12 +5,11 @@
 
 use std::time::Duration;
 
-use test_support::RedisOptions;
+use test_support::{Machine, RedisOptions};
 
 use crate::failures::by_hand::{unplanned, until};
 use crate::failures::history::{Ended, Kind, Lane, Tone};
 use crate::failures::holder::{Holder, LOCK, Lanes, Work};
-use crate::failures::machine::Machine;
 use crate::failures::one_redis::{OneRedis, set_for_long};
 use crate::failures::recorder::Recorder;
 use crate::failures::scene::Scene;
@@ -68,9 +67,9 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     let [a, b, redis, disk] = story.lanes(["A", "B", "Redis", "disk"]);
     let mut server = Server::start([redis, disk], "always")?;
     let mut holder = server.holder(a)?;
-    let before = server.machine.flushes()?;
+    let before = server.machine.flushes();
     holder.acquire(story)?;
-    if server.machine.flushes()? == before {
+    if server.machine.flushes() == before {
         return Err(unplanned("a lock that was granted", "it was not flushed"));
     }
     story.message(redis, disk, "fdatasync(), before it answered", Tone::Guarded);
@@ -86,9 +85,9 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
 
 impl Server {
     fn start([lane, disk]: [Lane; 2], appendfsync: &str) -> Result<Self, Failure> {
-        let machine = Machine::new()?;
+        let machine = Machine::build();
         let options = RedisOptions::default().arguments(&["--appendonly", "yes", "--appendfsync", appendfsync]);
-        let redis = OneRedis::start_with(machine.under(options), lane, lane, "unused")?;
+        let redis = OneRedis::start_with(options.on(&machine), lane, lane, "unused")?;
         Ok(Self { redis, machine, lane, disk })
     }
 
@@ -101,16 +100,16 @@ impl Server {
 
     /// Waits until the server has had something flushed. The next flush comes a second later.
     fn until_next_flush(&mut self) -> Result<(), Failure> {
-        let before = self.machine.flushes()?;
+        let before = self.machine.flushes();
         until("a flush to the disk", || {
             self.redis.ask("INCR page")?;
-            Ok(self.machine.flushes()? > before)
+            Ok(self.machine.flushes() > before)
         })
     }
 
     /// The machine loses power, and what was not on the disk. Returns what is lost.
     fn lose_power(&mut self, story: &mut Recorder, holder: Lane) -> Result<Vec<u8>, Failure> {
-        let lost = self.redis.lose_power(&self.machine)?;
+        let lost = self.redis.lose_power(&self.machine);
         story.note(self.lane, "loses power", Tone::Fault);
         story.end(self.lane, Kind::Stored(holder));
         story.begin(self.lane, Kind::Down);

@@ -57,9 +57,7 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
     }
     story.note(a, "works as the holder", Tone::Wrong);
     story.begin(a, Kind::Believed);
-    Ok(Ended::violation(
-        "A and B hold the lock at the same time: the follower does not know that the lease of A has ended",
-    ))
+    Ok(Ended::violation("B holds the lock that A relies on: the follower does not know that the lease of A has ended"))
 }
 
 fn with(story: &mut Recorder) -> Result<Ended, Failure> {
@@ -82,7 +80,7 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     servers.until_expired(story, a, &entries)?;
     other.acquire(story)?;
     Ok(Ended::prevented(
-        "a renewal counts only if a majority has it, so A lost its lease in time, whatever the follower still answers",
+        "a renewal counts only if a majority has it, so A lost its lease in time, although its follower did not know",
     ))
 }
 

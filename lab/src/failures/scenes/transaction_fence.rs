@@ -93,7 +93,7 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     second.asks_for(story, &format!("{}; COMMIT", update(170)), "1 row")?;
     match bank.ask(READ)?.as_str() {
         "170" => Ok(Ended::prevented(
-            "B waited until the fenced transaction of A had ended, and the database refused the next one of A",
+            "B was refused while the fenced transaction of A was open, and the database refused the next one of A",
         )),
         other => Err(unplanned("the balance", other)),
     }

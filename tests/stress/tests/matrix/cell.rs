@@ -1,5 +1,6 @@
 //! One setting under one fault.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -8,12 +9,14 @@ use std::{env, thread};
 use fastrand::Rng;
 use serde::Serialize;
 use stress::cast::{HOT, TTL};
-use stress::crew::{Crew, Link};
+use stress::check::Loss;
+use stress::crew::{Crew, Ground, Link};
 use stress::double::{doubly_held, longest_pause};
-use stress::history::now;
+use stress::history::{Event, What, now};
 use stress::part::Facade;
 use stress::run::{await_workers, calm_down, ground, judge};
 use stress::storm::Wire;
+use test_support::Machine;
 
 use crate::deployments::Deployment;
 use crate::fault::{Fault, LASTS};
@@ -25,9 +28,11 @@ const CREW: [Facade; 4] = [Facade::Async, Facade::Blocking, Facade::Async, Facad
 /// How often the fault has to take effect in a cell.
 const ENOUGH: u64 = 20;
 /// How long it strikes at most.
-const STRIKES_WITHIN: Duration = Duration::from_secs(300);
+const STRIKES_WITHIN: Duration = Duration::from_secs(600);
 /// The pause between two strikes.
 const PAUSE: Duration = Duration::from_millis(300);
+/// By how many seconds a clock is ahead at most, or behind.
+const STEP_MAX: i64 = 3_600;
 /// How long a process is suspended: past its lease.
 const PAST_TTL: Duration = TTL.saturating_mul(3).checked_div(2).unwrap();
 
@@ -56,21 +61,22 @@ struct Seen {
 /// # Panics
 /// If the fault took effect too rarely, or anything is wrong.
 pub(crate) fn play(setting: &Setting, fault: Fault) {
-    println!("{} under {fault:?}", setting.name);
-    let (begun, ground) = (Instant::now(), ground(WORKER));
-    let mut rng = Rng::with_seed(ground.seed);
-    let mut deployment = (setting.start)();
-    let mut crew = Crew::start(ground, CREW.map(|facade| deployment.post(facade)).into());
+    let (begun, ground, clients) = (Instant::now(), ground(WORKER), Machine::build());
+    let ground = Ground { environment: clients.environment(), ..ground };
+    let rng = Rng::with_seed(ground.seed);
+    let deployment = (setting.start)();
+    let crew = Crew::start(ground, CREW.map(|facade| deployment.post(facade)).into());
     await_workers(&crew);
-    let from = now();
-    let mut fired = 0;
+    let mut cell = Cell { deployment, crew, clients, rng, losses: Vec::new() };
+    let (from, mut fired) = (now(), 0);
     while fired < ENOUGH && begun.elapsed() < STRIKES_WITHIN {
-        fired += u64::from(strike(&mut *deployment, &mut crew, fault, &mut rng));
+        fired += u64::from(cell.strike(fault));
         thread::sleep(PAUSE);
     }
+    let Cell { mut crew, losses, .. } = cell;
     // Without a queue, all seats get a turn only if locks are free at times.
     crew.ease();
-    let problems = calm_down(&mut crew, &[]);
+    let problems = calm_down(&mut crew, &losses);
     let turns = crew.turns();
     Seen {
         setting: setting.name,
@@ -101,27 +107,60 @@ impl Seen {
     }
 }
 
-/// Injects a fault, ends it, and returns whether it took effect.
-fn strike(deployment: &mut dyn Deployment, crew: &mut Crew, fault: Fault, rng: &mut Rng) -> bool {
-    let worker = rng.usize(..crew.workers.len());
-    let links = crew.links(worker);
-    match fault {
-        Fault::Cut if links.is_empty() => return deployment.cut(),
-        Fault::Cut => return crew.cut(&links) > 0,
-        Fault::Delay => return break_network(crew, &links, test_support::Fault::Delay(TTL / 5)),
-        Fault::HalfOpen => return break_network(crew, &links, Wire::DropReplies.fault()),
-        Fault::Full => return deployment.fill(),
-        Fault::KillClient => crew.replace(worker),
-        Fault::StopClient => {
-            crew.workers[worker].freeze();
-            thread::sleep(PAST_TTL);
-            crew.workers[worker].thaw();
+/// What takes part.
+struct Cell {
+    deployment: Box<dyn Deployment>,
+    crew: Crew,
+    /// The machine of the crew.
+    clients: Machine,
+    rng: Rng,
+    losses: Vec<Loss>,
+}
+
+impl Cell {
+    /// Injects a fault, ends it, and returns whether it took effect.
+    fn strike(&mut self, fault: Fault) -> bool {
+        let Self { deployment, crew, clients, rng, losses } = self;
+        let worker = rng.usize(..crew.workers.len());
+        let links = crew.links(worker);
+        match fault {
+            Fault::Cut if links.is_empty() => return deployment.cut(),
+            Fault::Cut => return crew.cut(&links) > 0,
+            Fault::Delay => return break_network(crew, &links, test_support::Fault::Delay(TTL / 5)),
+            Fault::HalfOpen => return break_network(crew, &links, Wire::DropReplies.fault()),
+            Fault::FullMemory => return deployment.fill_memory(),
+            Fault::FullDisk => return deployment.fill_disk(clients),
+            Fault::StepServer => return deployment.step_clock(),
+            Fault::Eviction => {
+                let before = losses.len();
+                losses.extend(deployment.evict());
+                return losses.len() > before;
+            }
+            Fault::StepClient => {
+                clients.step_clock(rng.i64(-STEP_MAX..=STEP_MAX));
+                return clients.has(crew.workers[worker].pid());
+            }
+            Fault::KillClient => crew.replace(worker),
+            Fault::StopClient => {
+                crew.workers[worker].freeze();
+                let held = holds(&crew.history_of(worker));
+                thread::sleep(PAST_TTL);
+                crew.workers[worker].thaw();
+                return held;
+            }
+            Fault::KillServer => deployment.kill(rng),
+            Fault::StopServer => deployment.stop(rng),
+            Fault::FailOver => return deployment.fail_over(),
         }
-        Fault::KillServer => deployment.kill(rng),
-        Fault::StopServer => deployment.stop(rng),
-        Fault::FailOver => deployment.fail_over(),
+        true
     }
-    true
+}
+
+/// Whether a seat has a lock at the end of this history.
+fn holds(history: &[Event]) -> bool {
+    let seats: BTreeSet<_> = history.iter().map(|event| event.seat).collect();
+    let last = |seat| history.iter().rfind(|event| event.seat == seat);
+    seats.into_iter().filter_map(last).any(|event| matches!(event.what, What::Has(_) | What::Still))
 }
 
 fn break_network(crew: &Crew, links: &[Link], fault: test_support::Fault) -> bool {

@@ -5,32 +5,40 @@ use std::time::Duration;
 use serde::Serialize;
 use stress::cast::TTL;
 
-/// One kind of fault, with the same meaning in all settings.
+/// One kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Fault {
     /// A process that uses locks is killed.
     KillClient,
-    /// One is suspended past its lease.
+    /// One that holds a lock is suspended past its lease.
     StopClient,
-    /// A server is killed, and comes back with its data.
+    /// A server is killed, and comes back with its data: the primary of sentinels after its fail-over, a follower of etcd or ZooKeeper.
     KillServer,
     /// A server is suspended.
     StopServer,
-    /// The connections of a process are cut.
+    /// The connections of a process are cut; behind sentinels, those of all processes.
     Cut,
     /// What a process and its servers say to each other arrives late.
     Delay,
     /// A process hears no answers, and its connections stay open.
     HalfOpen,
-    /// The memory or the disk of a server is full.
-    Full,
+    /// The memory of a server is full.
+    FullMemory,
+    /// The disk of a server, or of the clients' file, is full.
+    FullDisk,
+    /// A server evicts its keys.
+    Eviction,
+    /// The wall clock of the processes that use locks steps forward and back.
+    StepClient,
+    /// That of the servers steps back.
+    StepServer,
     /// Another server takes the place of the one that leads.
     FailOver,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::KillClient,
         Self::StopClient,
         Self::KillServer,
@@ -38,7 +46,11 @@ impl Fault {
         Self::Cut,
         Self::Delay,
         Self::HalfOpen,
-        Self::Full,
+        Self::FullMemory,
+        Self::FullDisk,
+        Self::Eviction,
+        Self::StepClient,
+        Self::StepServer,
         Self::FailOver,
     ];
 }

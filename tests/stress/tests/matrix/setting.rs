@@ -24,21 +24,28 @@ impl Setting {
     }
 }
 
-const CLIENTS: &[Fault] = &[Fault::KillClient, Fault::StopClient];
+const CLIENTS: &[Fault] = &[Fault::KillClient, Fault::StopClient, Fault::StepClient];
 const SERVERS: &[Fault] = &[Fault::KillServer, Fault::StopServer, Fault::Cut];
 /// Those of a network with proxies. Clients of sentinels reach their primary without one.
 const NETWORK: &[Fault] = &[Fault::Delay, Fault::HalfOpen];
-const MEMORY: &[Fault] = &[Fault::Full];
+const MEMORY: &[Fault] = &[Fault::FullMemory, Fault::Eviction];
+const DISK: &[Fault] = &[Fault::FullDisk];
+/// Those of a machine whose library can be replaced: not of a server in Go.
+const CLOCK: &[Fault] = &[Fault::StepServer];
 const LEADER: &[Fault] = &[Fault::FailOver];
 
 pub(crate) const SETTINGS: [Setting; 9] = [
-    Setting { name: "sqlite", start: boxed::<SqliteFile>, faults: &[CLIENTS] },
-    Setting { name: "redis", start: boxed::<Alone>, faults: &[CLIENTS, SERVERS, NETWORK, MEMORY] },
+    Setting { name: "sqlite", start: boxed::<SqliteFile>, faults: &[CLIENTS, DISK] },
+    Setting { name: "redis", start: boxed::<Alone>, faults: &[CLIENTS, SERVERS, NETWORK, MEMORY, DISK, CLOCK] },
     Setting { name: "sentinels", start: boxed::<Sentinels>, faults: &[CLIENTS, SERVERS, LEADER] },
     Setting { name: "cluster", start: boxed::<RedisCluster>, faults: &[CLIENTS, SERVERS, NETWORK, LEADER] },
-    Setting { name: "quorum", start: boxed::<RedisQuorum>, faults: &[CLIENTS, SERVERS, NETWORK] },
-    Setting { name: "postgres", start: boxed::<Sql<PostgresServer>>, faults: &[CLIENTS, SERVERS, NETWORK] },
-    Setting { name: "mariadb", start: boxed::<Sql<MysqlServer>>, faults: &[CLIENTS, SERVERS, NETWORK] },
+    Setting { name: "quorum", start: boxed::<RedisQuorum>, faults: &[CLIENTS, SERVERS, NETWORK, DISK, CLOCK] },
+    Setting {
+        name: "postgres",
+        start: boxed::<Sql<PostgresServer>>,
+        faults: &[CLIENTS, SERVERS, NETWORK, DISK, CLOCK],
+    },
+    Setting { name: "mariadb", start: boxed::<Sql<MysqlServer>>, faults: &[CLIENTS, SERVERS, NETWORK, DISK, CLOCK] },
     Setting { name: "etcd", start: boxed::<Etcd>, faults: &[CLIENTS, SERVERS, NETWORK, LEADER] },
     Setting { name: "zookeeper", start: boxed::<Zookeeper>, faults: &[CLIENTS, SERVERS, NETWORK, LEADER] },
 ];

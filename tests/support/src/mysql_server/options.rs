@@ -1,8 +1,9 @@
 //! How to start a server.
 
+use std::ffi::OsString;
 use std::{env, fs};
 
-use crate::{Certificates, must};
+use crate::{Certificates, Machine, must};
 
 /// The database that every server has.
 pub(super) const DATABASE: &str = "test_locks";
@@ -50,6 +51,7 @@ pub(super) const USER: &str = "locker";
 #[derive(Clone, Debug, Default)]
 pub struct MysqlOptions {
     pub(super) arguments: Vec<String>,
+    pub(super) environment: Vec<(String, OsString)>,
     password: Option<String>,
     pub(super) tls: Option<Tls>,
     requires_tls: bool,
@@ -68,6 +70,13 @@ impl MysqlOptions {
     #[must_use]
     pub fn arguments(mut self, variables: &[&str]) -> Self {
         self.arguments.extend(variables.iter().map(|variable| format!("--{variable}")));
+        self
+    }
+
+    /// Runs it on this machine.
+    #[must_use]
+    pub fn on(mut self, machine: &Machine) -> Self {
+        self.environment = machine.environment();
         self
     }
 

@@ -1,13 +1,15 @@
 //! How to start a PostgreSQL server.
 
+use std::ffi::OsString;
 use std::fs;
 
-use crate::{Certificates, must};
+use crate::{Certificates, Machine, must};
 
 /// How to start a server. By default every client is trusted, and every commit is on disk before it is confirmed.
 #[derive(Clone, Debug, Default)]
 pub struct PostgresOptions {
     pub(super) arguments: Vec<String>,
+    pub(super) environment: Vec<(String, OsString)>,
     pub(super) password: Option<String>,
     pub(super) tls: Option<Tls>,
     pub(super) requires_tls: bool,
@@ -25,6 +27,13 @@ impl PostgresOptions {
     #[must_use]
     pub fn arguments(mut self, arguments: &[&str]) -> Self {
         self.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
+        self
+    }
+
+    /// Runs it on this machine.
+    #[must_use]
+    pub fn on(mut self, machine: &Machine) -> Self {
+        self.environment = machine.environment();
         self
     }
 

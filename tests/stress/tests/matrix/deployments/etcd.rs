@@ -44,7 +44,9 @@ impl Deployment for Etcd {
         server.resume();
     }
 
-    fn fail_over(&mut self) {
-        self.restart(self.0.leader());
+    fn fail_over(&mut self) -> bool {
+        let before = self.0.leader();
+        self.restart(before);
+        self.0.leader() != before
     }
 }

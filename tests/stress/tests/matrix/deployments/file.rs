@@ -3,8 +3,9 @@
 use stress::crew::Post;
 use stress::part::Facade;
 use tempfile::TempDir;
+use test_support::Machine;
 
-use super::{Deployment, Start, post};
+use super::{Deployment, Start, fill_disk, post};
 
 pub(crate) struct SqliteFile {
     directory: TempDir,
@@ -19,5 +20,9 @@ impl Start for SqliteFile {
 impl Deployment for SqliteFile {
     fn post(&self, facade: Facade) -> Post {
         post(facade, format!("sqlite:{}", self.directory.path().join("locks.db").display()), Vec::new())
+    }
+
+    fn fill_disk(&mut self, clients: &Machine) -> bool {
+        fill_disk(clients, self.directory.path())
     }
 }

@@ -2,15 +2,22 @@
 
 pub(crate) mod etcd;
 pub(crate) mod file;
+mod host;
 pub(crate) mod redis;
 pub(crate) mod sql;
 pub(crate) mod zookeeper;
 
+use std::path::Path;
+use std::thread;
+
 use fastrand::Rng;
 use stress::cast::{Cast, Mistake};
+use stress::check::Loss;
 use stress::crew::Post;
 use stress::part::Facade;
-use test_support::Proxy;
+use test_support::{Machine, Proxy};
+
+use crate::fault::LASTS;
 
 /// A running setting. Each fault ends before its function returns; a setting has functions for the faults that can hit it.
 pub(crate) trait Deployment {
@@ -27,8 +34,8 @@ pub(crate) trait Deployment {
         no_such_fault()
     }
 
-    /// Has another server lead.
-    fn fail_over(&mut self) {
+    /// Ends the leader's term. Returns whether another server leads.
+    fn fail_over(&mut self) -> bool {
         no_such_fault()
     }
 
@@ -38,7 +45,22 @@ pub(crate) trait Deployment {
     }
 
     /// Fills the memory of a server. Returns whether a request was refused.
-    fn fill(&mut self) -> bool {
+    fn fill_memory(&mut self) -> bool {
+        no_such_fault()
+    }
+
+    /// Fills the disk of a server or of the clients. Returns whether a write was refused.
+    fn fill_disk(&mut self, _: &Machine) -> bool {
+        no_such_fault()
+    }
+
+    /// Sets the clock of the servers back. Returns whether it went back.
+    fn step_clock(&mut self) -> bool {
+        no_such_fault()
+    }
+
+    /// Has a server evict its keys. Returns what it lost, if it did.
+    fn evict(&mut self) -> Option<Loss> {
         no_such_fault()
     }
 }
@@ -66,6 +88,11 @@ fn hosts(proxies: &[Proxy]) -> String {
 fn behind_a_proxy(facade: Facade, port: u16, url_at: impl FnOnce(u16) -> String) -> Post {
     let proxy = Proxy::start(port);
     post(facade, url_at(proxy.port()), vec![proxy])
+}
+
+/// Fills the disk that has this folder, for a while. Returns whether a write was refused.
+fn fill_disk(machine: &Machine, folder: &Path) -> bool {
+    machine.fill_disk(folder, || thread::sleep(LASTS)) > 0
 }
 
 fn no_such_fault() -> ! {

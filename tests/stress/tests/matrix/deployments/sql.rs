@@ -6,30 +6,48 @@ use fastrand::Rng;
 use stress::crew::Post;
 use stress::part::Facade;
 use stress::sql::SqlServer;
+use test_support::Machine;
 
-use super::{Deployment, Start, behind_a_proxy};
+use super::host::Host;
+use super::{Deployment, Start, behind_a_proxy, fill_disk};
 use crate::fault::LASTS;
 
-pub(crate) struct Sql<S>(S);
+pub(crate) struct Sql<S> {
+    server: S,
+    host: Host,
+}
 
 impl<S: SqlServer + 'static> Start for Sql<S> {
     fn start() -> Self {
-        Self(S::start())
+        let host = Host::new();
+        Self { server: S::start_on(&host.machine), host }
     }
 }
 
 impl<S: SqlServer + 'static> Deployment for Sql<S> {
     fn post(&self, facade: Facade) -> Post {
-        behind_a_proxy(facade, self.0.port(), |port| self.0.url_at(port))
+        behind_a_proxy(facade, self.server.port(), |port| self.server.url_at(port))
     }
 
     fn kill(&mut self, _: &mut Rng) {
-        self.0.restart_with_data();
+        self.server.restart_with_data();
     }
 
     fn stop(&mut self, _: &mut Rng) {
-        self.0.suspend();
+        self.server.suspend();
         thread::sleep(LASTS);
-        self.0.resume();
+        self.server.resume();
+    }
+
+    fn step_clock(&mut self) -> bool {
+        let server = &self.server;
+        self.host.step_back(|| server.ask(&format!("SELECT {}", S::CLOCK)).parse().unwrap())
+    }
+
+    /// A server that cannot write may end.
+    fn fill_disk(&mut self, _: &Machine) -> bool {
+        let took_effect = fill_disk(&self.host.machine, self.server.directory());
+        self.server.restart_with_data();
+        took_effect
     }
 }
