@@ -21,6 +21,7 @@ pub(super) fn with_tip(error: Error) -> Error {
     }
     let mut error = shortened(error);
     if let Some(tip) = tip(&error) {
+        error.remove(ContextKind::SuggestedSubcommand);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
@@ -67,6 +68,18 @@ fn tip_for_url(usage: &str) -> Option<&'static str> {
     usage.contains("<URL>").then_some("the URL stands alone, without --url, or in LEASEHOLD_URL")
 }
 
+/// For commands that other programs have.
+fn tip_for_word(error: &Error) -> Option<&'static str> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    match word.as_str() {
+        "release" | "unlock" => {
+            Some("`run` releases its lock itself, and `leasehold break NAME` ends the lease of somebody else")
+        }
+        "list" | "status" => Some("`leasehold ls` lists locks, and `leasehold show NAME` shows one"),
+        _ => None,
+    }
+}
+
 fn tip(error: &Error) -> Option<&'static str> {
     if lacks(error, "<COMMAND>") {
         return Some("the first argument is the name of the lock: NAME -- COMMAND");
@@ -76,6 +89,9 @@ fn tip(error: &Error) -> Option<&'static str> {
         return tip_for_url(&usage);
     }
     let is_unknown = error.kind() == ErrorKind::InvalidSubcommand && usage.contains("leasehold <COMMAND>");
+    if let Some(tip) = tip_for_word(error).filter(|_| is_unknown) {
+        return Some(tip);
+    }
     let is_guessed = error.get(ContextKind::SuggestedSubcommand).is_some();
     (is_unknown && !is_guessed).then_some("`leasehold run NAME -- COMMAND` runs a command while it holds a lock")
 }

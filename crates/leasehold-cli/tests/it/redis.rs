@@ -62,7 +62,12 @@ fn what_is_no_redis_is_not_initialised() {
         let said = text(&refused.stderr);
         assert!(code(refused.status) == 64 && said.contains("tip: the URL stands alone, without --url"), "{said}");
     }
-    let tips = [("--url redis://h ls", "tip: --url comes after the command"), ("man --url redis://h", "Usage")];
+    let tips = [
+        ("--url redis://h ls", "tip: --url comes after the command"),
+        ("man --url redis://h", "Usage"),
+        ("unlock report", "tip: `run` releases its lock itself"),
+        ("status", "tip: `leasehold ls` lists locks"),
+    ];
     for (line, tip) in tips {
         let said = text(&leasehold.command(line).finish().stderr);
         assert!(said.contains(tip) && !said.contains("stands alone"), "{said}");
