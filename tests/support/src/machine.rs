@@ -167,6 +167,8 @@ fn cut(path: &Path, size: usize) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounds::wait_for;
+    use crate::{RedisOptions, RedisServer};
 
     fn copies(machine: &Machine, folder: &Path) -> bool {
         let to = format!("of={}", folder.join("copy").display());
@@ -188,5 +190,31 @@ mod tests {
         });
         assert_eq!(refused, 1);
         assert!(copies(&machine, full.path()));
+    }
+
+    /// Whether a failure of power loses what was written last.
+    fn loses(policy: &str) -> bool {
+        let machine = Machine::build();
+        let options = RedisOptions::default().arguments(&["--appendonly", "yes", "--appendfsync", policy]);
+        let mut server = RedisServer::start_with(options.on(&machine));
+        if policy == "everysec" {
+            let before = machine.flushes();
+            server.command::<()>(&["SET", "early", "value"]);
+            wait_for("a flush", || machine.flushes() > before);
+        }
+        server.command::<()>(&["SET", "late", "value"]);
+        server.kill();
+        let lost = machine.lose_unflushed(server.directory());
+        server.restart_with_data();
+        let is_kept: bool = server.command(&["EXISTS", "late"]);
+        assert_ne!(is_kept, !lost.is_empty(), "{policy}");
+        !is_kept
+    }
+
+    #[test]
+    fn after_a_failure_of_power_a_redis_has_what_it_flushed() {
+        assert!(loses("no") && !loses("always"));
+        // On a slow machine, the next flush may come before its end.
+        assert!((0..5).any(|_| loses("everysec")));
     }
 }
