@@ -34,10 +34,12 @@ pub(crate) fn run(plan: &Plan) -> Result<()> {
 /// The same, and adds them to those in the book.
 pub(crate) fn run_and_record(plan: &Plan) -> Result<()> {
     let (played, seen) = play(plan)?;
-    let mut all = Cells::parse(&fs::read_to_string(RECORD).with_context(|| RECORD.to_owned())?)?;
+    let [record, page] = [RECORD, PAGE].map(|file| step::root().join(file));
+    let mut all = Cells::parse(&fs::read_to_string(&record).with_context(|| RECORD)?)?;
     all.add(seen);
-    fs::write(RECORD, all.lines()?)?;
-    fs::write(PAGE, replaced(&fs::read_to_string(PAGE)?, &all.section()).with_context(|| PAGE.to_owned())?)?;
+    fs::write(record, all.lines()?)?;
+    let shown = replaced(&fs::read_to_string(&page)?, &all.section()).context(PAGE)?;
+    fs::write(page, shown)?;
     played
 }
 

@@ -116,6 +116,15 @@ impl Trio {
         }
     }
 
+    /// Waits until a fail-over can succeed: two servers follow the primary, and all sentinels know them.
+    pub fn wait_until_whole(&self) {
+        let is_followed = || info(self.primary()).contains("connected_slaves:2");
+        wait_for("two replicas follow the primary", || is_followed().then_some(()));
+        for sentinel in &self.sentinels {
+            wait_for("the sentinel knows two replicas", || sentinel.knows("num-slaves", "2").then_some(()));
+        }
+    }
+
     /// Kills the primary, and returns its port.
     pub fn kill_primary(&mut self) -> u16 {
         let port = self.primary().port();

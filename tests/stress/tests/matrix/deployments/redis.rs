@@ -138,6 +138,7 @@ impl Deployment for Sentinels {
         let killed = self.0.kill_primary();
         self.0.wait_for_another_than(killed);
         self.0.rejoin();
+        self.0.wait_until_whole();
     }
 
     fn stop(&mut self, _: &mut Rng) {
@@ -147,6 +148,7 @@ impl Deployment for Sentinels {
     fn fail_over(&mut self) -> bool {
         self.0.fail_over();
         self.0.rejoin();
+        self.0.wait_until_whole();
         true
     }
 
