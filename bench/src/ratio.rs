@@ -28,12 +28,12 @@ impl Ratio {
         (self.lowest < self.highest).then_some((self.lowest, self.highest))
     }
 
-    /// Whether there were at least two rounds, all with a ratio above 1.
+    /// True if there were at least two rounds, and the ratio was above 1 in each.
     pub(crate) fn is_above_one(self) -> bool {
         self.rounds > 1 && self.lowest > 1.0
     }
 
-    /// Whether there were at least two rounds, all with a ratio below 1.
+    /// True if there were at least two rounds, and the ratio was below 1 in each.
     pub(crate) fn is_below_one(self) -> bool {
         self.rounds > 1 && self.highest < 1.0
     }

@@ -53,7 +53,7 @@ pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Whether a lease may remain that the store does not show. If an earlier `break` did not reach all nodes of a quorum, a few may still have it.
+/// Whether the lease may still exist although the store does not show it: an earlier `break` may have missed some nodes of a quorum.
 fn may_remain(entry: Option<&Entry>) -> bool {
     entry.is_none_or(|entry| entry.votes.is_some())
 }
@@ -105,7 +105,7 @@ impl<'a> Target<'a> {
         self.held.map_or_else(unknown, |held| name_of(Some(&held.holder)))
     }
 
-    /// Whether its process has ended. Unknown, and so false, for a process on another machine.
+    /// Whether its process has ended. False if that is unknown, as for a process on another machine.
     fn is_gone(&self) -> bool {
         self.held.is_some_and(|held| is_gone(&held.holder) == Some(true))
     }

@@ -81,12 +81,12 @@ fn both(scene: &'static Scene) -> Result<[History; 2], Failure> {
     panic::set_hook(Box::new(|_| ()));
     let [without, with] = [Variant::Without, Variant::With].map(|variant| thread::spawn(move || scene.play(variant)));
     let (without, with) = (without.join(), with.join());
-    Ok([without.map_err(missing)??, with.map_err(missing)??])
+    Ok([without.map_err(panicked)??, with.map_err(panicked)??])
 }
 
-/// What starts servers panics if it lacks a program, and says what to install.
+/// A panic as an error. A server whose program is missing panics when it is started, and the message says what to install.
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` has it")]
-fn missing(panic: Box<dyn Any + Send>) -> Failure {
+fn panicked(panic: Box<dyn Any + Send>) -> Failure {
     let message = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref().copied());
     Failure::new(Exit::Config, message.unwrap_or("a scene panicked"))
 }

@@ -38,7 +38,7 @@ fn assert_ends(history: &Value, variant: &str, (verdict, part): (&str, &str), to
     let events = history["events"].as_array().unwrap();
     assert!(events.iter().any(|event| event["tone"] == tone), "no event is {tone}: {history}");
     assert_eq!(events.iter().any(|event| event["tone"] == "wrong"), variant == "without", "{history}");
-    let two_at_once = relied_on_at_once(history);
+    let two_at_once = are_two_at_once(history);
     let is_refused = events.iter().any(|event| event["tone"] == "guarded" && told(event).contains("refused"));
     assert!(variant == "without" || !two_at_once || is_refused, "two holders, and nothing was refused: {history}");
     let times: Vec<_> = events.iter().map(|event| event["at_us"].as_u64().unwrap()).collect();
@@ -49,8 +49,8 @@ fn told(event: &Value) -> &str {
     event["text"].as_str().unwrap()
 }
 
-/// Whether two clients relied on the lock at the same time, rightly or not.
-fn relied_on_at_once(history: &Value) -> bool {
+/// Whether two clients acted as the holder at the same time.
+fn are_two_at_once(history: &Value) -> bool {
     let relied = |bar: &&Value| bar["kind"] == "valid" || bar["kind"] == "believed";
     let bars: Vec<_> = history["bars"].as_array().unwrap().iter().filter(relied).collect();
     let at = |bar: &Value, end: &str| bar[end].as_u64().unwrap();

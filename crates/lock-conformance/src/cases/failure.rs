@@ -135,7 +135,7 @@ pub fn holds_survive_a_restart_with_data(bench: &Bench) {
     assert!(in_time, "each restart took longer than a lease lasts without renewals");
 }
 
-/// Whether a hold survived a restart. It may end if the restart takes longer than its lease lasts.
+/// Whether a hold survived a restart. It may have ended if the restart took longer than the lease lasts.
 fn hold_survives_a_restart(bench: &Bench, name: &str) -> bool {
     let (holder, lasts, began) = (bench.verbs(), bench.shortened(LONG), bench.now());
     let lease = holder.take(&claim(name));

@@ -31,7 +31,7 @@ pub struct Join {
     pub patience: Patience,
     /// Whether a long wait is reported to observers.
     pub long_waits: LongWaits,
-    /// Whether it gets an error or goes on waiting while the store is unreachable.
+    /// Whether it returns an error or keeps waiting while the store is unreachable.
     pub on_unavailable: OnUnavailable,
     /// How many answers of the store it waits for at most. A claim that is in flight already is the first.
     pub max_requests: Option<NonZeroU32>,
@@ -99,7 +99,8 @@ pub enum LongWaits {
     Expected,
 }
 
-/// Whether a waiter gets an error or goes on waiting while the store is unreachable. A store is also unreachable if it answers that it cannot serve requests now.
+/// What a waiter does while the store is unreachable: it returns an error, or keeps waiting. A store that answers that it cannot serve
+/// requests now counts as unreachable.
 ///
 /// A waiter that does not wait gets the error of the first request, whatever is set here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -147,7 +147,7 @@ impl Servers {
         story.note(self.lanes[0], "is cut off from the others", Tone::Fault);
     }
 
-    /// Whether the majority has a key with this prefix.
+    /// Whether a majority of the servers has a key with this prefix.
     fn has(&self, key: &str) -> Result<bool, Failure> {
         Ok(!ask(self.leader(), &["get", "--prefix", "--keys-only", key])?.is_empty())
     }

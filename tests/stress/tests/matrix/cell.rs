@@ -107,7 +107,7 @@ impl Seen {
     }
 }
 
-/// What takes part.
+/// A cell while it is played.
 struct Cell {
     deployment: Box<dyn Deployment>,
     crew: Crew,
@@ -132,9 +132,9 @@ impl Cell {
             Fault::FullDisk => return deployment.fill_disk(clients),
             Fault::StepServer => return deployment.step_clock(),
             Fault::Eviction => {
-                let before = losses.len();
-                losses.extend(deployment.evict());
-                return losses.len() > before;
+                let loss = deployment.evict();
+                losses.extend(loss);
+                return loss.is_some();
             }
             Fault::StepClient => {
                 clients.step_clock(rng.i64(-STEP_MAX..=STEP_MAX));
@@ -156,7 +156,7 @@ impl Cell {
     }
 }
 
-/// Whether a seat has a lock at the end of this history.
+/// Whether any seat has a lock when this history ends.
 fn holds(history: &[Event]) -> bool {
     let seats: BTreeSet<_> = history.iter().map(|event| event.seat).collect();
     let last = |seat| history.iter().rfind(|event| event.seat == seat);

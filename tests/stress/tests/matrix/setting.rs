@@ -18,7 +18,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// Whether a fault can hit it.
+    /// Whether it is played under this fault.
     pub(crate) fn has(&self, fault: Fault) -> bool {
         self.faults.concat().contains(&fault)
     }
@@ -26,11 +26,11 @@ impl Setting {
 
 const CLIENTS: &[Fault] = &[Fault::KillClient, Fault::StopClient, Fault::StepClient];
 const SERVERS: &[Fault] = &[Fault::KillServer, Fault::StopServer, Fault::Cut];
-/// Those of a network with proxies. Clients of sentinels reach their primary without one.
+/// Faults that a proxy injects. Clients of sentinels reach their primary without one.
 const NETWORK: &[Fault] = &[Fault::Delay, Fault::HalfOpen];
 const MEMORY: &[Fault] = &[Fault::FullMemory, Fault::Eviction];
 const DISK: &[Fault] = &[Fault::FullDisk];
-/// Those of a machine whose library can be replaced: not of a server in Go.
+/// A library is preloaded to step clocks, which a server in Go ignores.
 const CLOCK: &[Fault] = &[Fault::StepServer];
 const LEADER: &[Fault] = &[Fault::FailOver];
 

@@ -20,7 +20,7 @@ use crate::fault::LASTS;
 
 /// How long a server is suspended behind sentinels: they take one for dead that is silent for 700 ms.
 const BRIEFLY: Duration = Duration::from_millis(200);
-/// How long a server evicts keys. Chosen: long enough for all that it has.
+/// How long a server evicts keys. Chosen: long enough to evict all of them.
 const EVICTS_FOR: Duration = Duration::from_millis(50);
 /// How long the preparation of a quorum may take.
 const INIT_WITHIN: Duration = Duration::from_secs(2);
