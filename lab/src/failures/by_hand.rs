@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use leasehold::clock::{Clock, HostClock};
-use redis::{Cmd, Connection, ConnectionLike, Value};
+use redis::{Cmd, Connection, ConnectionLike, RedisError, Value};
 
 use super::history::{Lane, Tone};
 use super::recorder::Recorder;
@@ -29,17 +29,19 @@ impl ByHand {
     /// Sends the words to the server of this lane, records both, and returns the reply.
     pub(crate) fn send(&mut self, story: &mut Recorder, to: Lane, words: &str) -> Result<String, Failure> {
         let reply = ask(&mut self.connection, words)?;
-        story.message(self.lane, to, format!("{words} → {reply}"), Tone::Plain);
+        let text = format!("{words} → {reply}");
+        if words.starts_with("SET") && ["nil", "0"].contains(&reply.as_str()) {
+            story.refused(self.lane, to, text, Tone::Plain);
+        } else {
+            story.message(self.lane, to, text, Tone::Plain);
+        }
         Ok(reply)
     }
 
-    /// Sends the words to the server of this lane, records them, and gets no reply.
+    /// Sends the words to the server of this lane, records them, and loses the connection.
     pub(crate) fn send_unanswered(&mut self, story: &mut Recorder, to: Lane, words: &str) -> Result<(), Failure> {
         story.message(self.lane, to, words, Tone::Plain);
-        match ask(&mut self.connection, words) {
-            Ok(reply) => Err(unplanned(words, &reply)),
-            Err(_) => Ok(()),
-        }
+        fails(&mut self.connection, words, RedisError::is_connection_dropped)
     }
 
     /// The same, where only one reply is possible if the scene goes as planned.
@@ -77,6 +79,14 @@ pub(crate) fn ask_or_refusal(connection: &mut Connection, words: &str) -> Result
     }
 }
 
+/// The same, where no reply may come, and the error has to be of this kind.
+pub(crate) fn fails(connection: &mut Connection, words: &str, is: fn(&RedisError) -> bool) -> Result<(), Failure> {
+    match connection.req_command(&request(words)) {
+        Err(error) if is(&error) => Ok(()),
+        other => Err(unplanned(words, &format!("{other:?}"))),
+    }
+}
+
 fn request(words: &str) -> Cmd {
     let mut request = Cmd::new();
     for word in words.split(' ') {
@@ -102,7 +112,7 @@ pub(crate) fn unplanned(what: &str, reply: &str) -> Failure {
     Failure::system("the scene took another course", format!("{what}: {reply}"))
 }
 
-fn unanswered(error: &redis::RedisError) -> Failure {
+fn unanswered(error: &RedisError) -> Failure {
     Failure::new(Exit::Unavailable, format!("a server of the scene does not answer: {error}; play the scene again"))
 }
 
@@ -114,6 +124,7 @@ fn text(reply: &Value) -> String {
         Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         Value::SimpleString(text) => text.clone(),
         Value::Okay => "OK".to_owned(),
+        Value::Array(values) => values.iter().map(text).collect::<Vec<_>>().join(" "),
         other => format!("{other:?}"),
     }
 }

@@ -93,6 +93,8 @@ pub(crate) struct Event {
 pub(crate) enum Place {
     /// A message that arrived.
     Message { from: Lane, to: Lane },
+    /// A message that arrived, and was refused.
+    Refused { from: Lane, to: Lane },
     /// A message that never arrived.
     Lost { from: Lane, to: Lane },
     /// On one lane.

@@ -8,7 +8,7 @@ use test_support::Machine;
 use super::by_hand::unplanned;
 use super::child::Child;
 use super::history::{Kind, Lane, Tone};
-use super::orders::{Answer, Order, Setup, brief, done, failed, failed_as, granted, lost, value};
+use super::orders::{Answer, Order, Setup, brief, done, failed_as, granted, lost, value};
 use super::recorder::Recorder;
 use crate::shared::failure::{Exit, Failure};
 use crate::shared::millis;
@@ -96,7 +96,7 @@ impl Holder {
 
     /// Tries to acquire the lock, and gets no answer in time.
     pub(crate) fn tries_in_vain(&mut self, story: &mut Recorder) -> Result<(), Failure> {
-        self.child.order(&Order::TryAcquire, failed)?;
+        self.child.order(&Order::TryAcquire, failed_as("no answer from"))?;
         story.note(self.lane, "try_acquire() fails: no answer in time", Tone::Guarded);
         Ok(())
     }
@@ -111,7 +111,7 @@ impl Holder {
     /// Tries to acquire a lock that somebody else has.
     pub(crate) fn is_refused(&mut self, story: &mut Recorder) -> Result<(), Failure> {
         self.child.order(&Order::TryAcquire, |answer| if let Answer::Busy = answer { Ok(()) } else { Err(answer) })?;
-        story.message(self.lane, self.lanes.store, "try_acquire() → busy", Tone::Guarded);
+        story.refused(self.lane, self.lanes.store, "try_acquire() → busy", Tone::Guarded);
         Ok(())
     }
 
@@ -119,7 +119,7 @@ impl Holder {
     pub(crate) fn is_refused_for_now(&mut self, story: &mut Recorder) -> Result<(), Failure> {
         self.child.order(&Order::TryAcquire, failed_as("may have forgotten locks"))?;
         let text = "try_acquire() → refused: it may have forgotten locks that are still held";
-        story.message(self.lane, self.lanes.store, text, Tone::Guarded);
+        story.refused(self.lane, self.lanes.store, text, Tone::Guarded);
         Ok(())
     }
 
@@ -127,16 +127,7 @@ impl Holder {
     pub(crate) fn is_unacknowledged(&mut self, story: &mut Recorder) -> Result<(), Failure> {
         self.child.order(&Order::TryAcquire, failed_as("0 of 1 replicas acknowledged it"))?;
         let text = "try_acquire() → fails: 0 of 1 replicas acknowledged it";
-        story.message(self.lane, self.lanes.store, text, Tone::Guarded);
-        Ok(())
-    }
-
-    /// Tries to acquire a lock for which there is no majority.
-    pub(crate) fn gets_no_majority(&mut self, story: &mut Recorder) -> Result<(), Failure> {
-        self.child.order(&Order::TryAcquire, |answer| {
-            if let Answer::Busy | Answer::Failed(_) = answer { Ok(()) } else { Err(answer) }
-        })?;
-        story.message(self.lane, self.lanes.store, "try_acquire() → no majority", Tone::Guarded);
+        story.refused(self.lane, self.lanes.store, text, Tone::Guarded);
         Ok(())
     }
 
@@ -153,7 +144,7 @@ impl Holder {
     pub(crate) fn release_unanswered(&mut self, story: &mut Recorder) -> Result<(), Failure> {
         story.note(self.lane, "release() is held up in the network", Tone::Fault);
         story.end(self.lane, Kind::Valid);
-        self.child.order(&Order::Release, failed)
+        self.child.order(&Order::Release, failed_as("no answer from"))
     }
 
     /// Releases a lock that is lost: the release says so.
@@ -217,15 +208,14 @@ impl Holder {
             }
             done(answer).map(|()| None)
         })?;
-        let (end, tone, written) = match refusal {
-            None => ("accepted".to_owned(), Tone::Plain, Written::Accepted),
-            Some([token, highest]) => {
-                let why = format!("refused, {} < {}", story.token(token)?, story.token(highest)?);
-                (why, Tone::Guarded, Written::Refused)
-            }
+        let (lane, resource, what) = (self.lane, self.lanes.resource, format!("write {value} with {}", self.token));
+        let Some([token, highest]) = refusal else {
+            story.message(lane, resource, format!("{what} → accepted"), Tone::Plain);
+            return Ok(Written::Accepted);
         };
-        story.message(self.lane, self.lanes.resource, format!("write {value} with {} → {end}", self.token), tone);
-        Ok(written)
+        let why = format!("refused, {} < {}", story.token(token)?, story.token(highest)?);
+        story.refused(lane, resource, format!("{what} → {why}"), Tone::Guarded);
+        Ok(Written::Refused)
     }
 
     /// Writes with a token that is too low.
@@ -249,7 +239,7 @@ impl Holder {
     pub(crate) fn is_fenced_off(&mut self, story: &mut Recorder) -> Result<(), Failure> {
         self.child.order(&Order::Begin, failed_as("LH001"))?;
         let text = format!("BEGIN; fence({}) → refused: LH001", self.token);
-        story.message(self.lane, self.lanes.resource, text, Tone::Guarded);
+        story.refused(self.lane, self.lanes.resource, text, Tone::Guarded);
         Ok(())
     }
 

@@ -84,7 +84,7 @@ impl<'a> Layout<'a> {
         let text_y = self.bottom + gap + 12;
         let y = match event.place {
             Place::Note(_) => text_y - 4,
-            Place::Message { .. } | Place::Lost { .. } => self.bottom + gap + height + 3,
+            Place::Message { .. } | Place::Refused { .. } | Place::Lost { .. } => self.bottom + gap + height + 3,
         };
         self.bottom += gap + height + if matches!(event.place, Place::Note(_)) { 0 } else { 6 };
         self.rows.push(Row { event, lines, text_y, text_x, anchor, y, pause_y });
@@ -93,7 +93,7 @@ impl<'a> Layout<'a> {
     /// Where the text of an event is, its room, and which of its ends is there.
     fn room(&self, place: Place) -> (u32, u32, Anchor) {
         match place {
-            Place::Message { from, to } => self.above(self.x(from), self.x(to)),
+            Place::Message { from, to } | Place::Refused { from, to } => self.above(self.x(from), self.x(to)),
             Place::Lost { from, to } => self.above(self.x(from), self.lost_x(from, to)),
             Place::Note(lane) if lane.0 + 1 == self.lanes as usize => {
                 (self.x(lane) - MARGIN, self.distance().saturating_sub(2 * MARGIN), Anchor::End)

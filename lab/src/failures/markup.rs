@@ -11,7 +11,9 @@ fn line(history: &History, event: &Event) -> String {
     let (millis, text) = (event.at_us / 1000, &event.text);
     let name = |lane| history.name(lane);
     match event.place {
-        Place::Message { from, to } => format!("{millis} ms  {} to {}: {text}", name(from), name(to)),
+        Place::Message { from, to } | Place::Refused { from, to } => {
+            format!("{millis} ms  {} to {}: {text}", name(from), name(to))
+        }
         Place::Lost { from, to } => format!("{millis} ms  {} to {}, lost: {text}", name(from), name(to)),
         Place::Note(lane) => format!("{millis} ms  {}: {text}", name(lane)),
     }

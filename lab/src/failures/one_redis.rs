@@ -95,24 +95,17 @@ impl OneRedis {
         Ok(())
     }
 
-    /// The addresses of all clients so far.
-    pub(crate) fn clients(&mut self) -> Result<Vec<String>, Failure> {
-        let list = self.ask("CLIENT LIST TYPE normal")?;
-        Ok(list.split_whitespace().filter(|word| word.starts_with("addr=")).map(|word| word[5..].to_owned()).collect())
-    }
-
     /// From now on, the server logs each request.
     pub(crate) fn log_requests(&mut self) -> Result<(), Failure> {
         self.ask("CONFIG SET slowlog-log-slower-than 0").map(|_| ())
     }
 
-    /// Waits until the server has run a script for one of these clients, which it has logged.
-    pub(crate) fn until_script_of(&mut self, clients: &[String]) -> Result<(), Failure> {
-        by_hand::until("a late request to arrive", || {
-            let log = self.ask("SLOWLOG GET 100")?.to_ascii_lowercase();
-            let mut entries = log.split("array([int(");
-            Ok(entries.any(|entry| entry.contains("evalsha") && clients.iter().any(|client| entry.contains(client))))
-        })
+    /// Waits until the server has run the release of this lease, which it has logged. Of all scripts, only a release ends with the lock's
+    /// prefix and the owner; the address of the client follows.
+    pub(crate) fn until_release_of(&mut self, lease: &str) -> Result<(), Failure> {
+        let owner: String = lease.split_inclusive(':').take(2).collect();
+        let release = format!(" {LOCK} leasehold:{{ {owner} 127.0.0.1:");
+        by_hand::until("the late release to arrive", || Ok(self.ask("SLOWLOG GET 100")?.contains(&release)))
     }
 
     /// What the server has stored as the owner of the lock.

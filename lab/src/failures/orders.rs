@@ -81,10 +81,6 @@ pub(super) fn granted(answer: Answer) -> Result<FencingToken, Answer> {
     if let Answer::Acquired(token) = answer { Ok(token) } else { Err(answer) }
 }
 
-pub(super) fn failed(answer: Answer) -> Result<(), Answer> {
-    if let Answer::Failed(_) = answer { Ok(()) } else { Err(answer) }
-}
-
 /// Why it failed, in the words of the error.
 pub(super) fn failed_as(words: &'static str) -> impl FnOnce(Answer) -> Result<(), Answer> {
     move |answer| {

@@ -45,6 +45,11 @@ impl Recorder {
         self.event(Place::Message { from, to }, text.into(), tone);
     }
 
+    /// A message arrived, and was refused.
+    pub(crate) fn refused(&mut self, from: Lane, to: Lane, text: impl Into<String>, tone: Tone) {
+        self.event(Place::Refused { from, to }, text.into(), tone);
+    }
+
     /// A message was lost.
     pub(crate) fn lost(&mut self, from: Lane, to: Lane, text: impl Into<String>) {
         self.event(Place::Lost { from, to }, text.into(), Tone::Fault);

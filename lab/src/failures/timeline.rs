@@ -146,7 +146,8 @@ fn event(layout: &Layout<'_>, row: &Row<'_>, slug: &str, shown: &mut String) -> 
         *shown = time;
     }
     svg += &match row.event.place {
-        Place::Message { from, to } => arrow(layout.x(from), layout.x(to), y, class, slug),
+        Place::Message { from, to } => arrow(layout.x(from), layout.x(to), y, [class, ""], slug),
+        Place::Refused { from, to } => arrow(layout.x(from), layout.x(to), y, [class, "refused"], slug),
         Place::Lost { from, to } => {
             let (start, end) = (layout.x(from), layout.lost_x(from, to));
             format!("<line class=\"line {class}\" x1=\"{start}\" x2=\"{end}\" y1=\"{y}\" y2=\"{y}\"/>\n")
@@ -159,7 +160,9 @@ fn event(layout: &Layout<'_>, row: &Row<'_>, slug: &str, shown: &mut String) -> 
 
 /// Behind the text of a message that passes other lanes, so that they do not cross it.
 fn backdrop(row: &Row<'_>) -> String {
-    let (Place::Message { from, to } | Place::Lost { from, to }) = row.event.place else { return String::new() };
+    let (Place::Message { from, to } | Place::Refused { from, to } | Place::Lost { from, to }) = row.event.place else {
+        return String::new();
+    };
     if from.0.abs_diff(to.0) < 2 {
         return String::new();
     }
@@ -168,9 +171,9 @@ fn backdrop(row: &Row<'_>) -> String {
     format!("<rect class=\"backdrop\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>\n")
 }
 
-fn arrow(from: u32, to: u32, y: u32, class: &str, slug: &str) -> String {
+fn arrow(from: u32, to: u32, y: u32, [class, how]: [&str; 2], slug: &str) -> String {
     format!(
-        "<line class=\"line {class}\" x1=\"{from}\" x2=\"{to}\" y1=\"{y}\" y2=\"{y}\" marker-end=\"url(#{slug}-{class})\"/>\n"
+        "<line class=\"line {class} {how}\" x1=\"{from}\" x2=\"{to}\" y1=\"{y}\" y2=\"{y}\" marker-end=\"url(#{slug}-{class})\"/>\n"
     )
 }
 
@@ -201,14 +204,16 @@ fn verdict_box(history: &History, verdict: &[String], top: u32, height: u32) -> 
     )
 }
 
-/// What the bars of this picture mean: a class of their sign, and the text.
+/// What the bars and dashes of this picture mean: a class of their sign, and the text.
 fn legend(history: &History) -> Vec<(&'static str, &'static str)> {
     let has = |is: fn(&Kind) -> bool| history.bars.iter().any(|bar| is(&bar.kind));
+    let is_refused = history.events.iter().any(|event| matches!(event.place, Place::Refused { .. }));
     let all = [
         (has(|kind| matches!(kind, Kind::Stored(_))), "stored", "wide: the store has the lock for this client"),
         (has(|kind| *kind == Kind::Valid), "valid", "narrow: this client may rely on the lock"),
         (has(|kind| *kind == Kind::Believed), "belief", "it believes so, but has lost the lock"),
         (has(|kind| matches!(kind, Kind::Paused | Kind::Down)), "still", "suspended or dead"),
+        (is_refused, "refused", "dashed: the request was refused"),
     ];
     all.into_iter().filter_map(|(is_used, sign, meaning)| is_used.then_some((sign, meaning))).collect()
 }
@@ -216,18 +221,15 @@ fn legend(history: &History) -> Vec<(&'static str, &'static str)> {
 fn legend_text(legend: &[(&str, &str)], top: u32, slug: &str) -> String {
     let entry = |(index, (sign, meaning)): (u32, &(&str, &str))| {
         let (x, y) = (16 + index % 2 * 350, top + index / 2 * LINE);
+        let bar = |shape| format!("<rect x=\"{x}\" y=\"{}\" height=\"12\" rx=\"2\" {shape}/>\n", y - 10);
         let shape = match *sign {
-            "stored" => "width=\"18\" class=\"sample\"".to_owned(),
-            "valid" => "width=\"10\" class=\"sample\"".to_owned(),
-            "belief" => format!("width=\"10\" class=\"outline wrong\" fill=\"url(#{slug}-belief)\""),
-            _ => format!("width=\"18\" class=\"outline still\" fill=\"url(#{slug}-still)\""),
+            "stored" => bar("width=\"18\" class=\"sample\"".to_owned()),
+            "valid" => bar("width=\"10\" class=\"sample\"".to_owned()),
+            "belief" => bar(format!("width=\"10\" class=\"outline wrong\" fill=\"url(#{slug}-belief)\"")),
+            "refused" => arrow(x, x + 22, y - 4, ["plain", "refused"], slug),
+            _ => bar(format!("width=\"18\" class=\"outline still\" fill=\"url(#{slug}-still)\"")),
         };
-        format!(
-            "<rect x=\"{x}\" y=\"{}\" height=\"12\" rx=\"2\" {shape}/>\n<text class=\"muted\" x=\"{}\" y=\"{y}\">{}</text>\n",
-            y - 10,
-            x + 26,
-            escaped(meaning)
-        )
+        format!("{shape}<text class=\"muted\" x=\"{}\" y=\"{y}\">{}</text>\n", x + 26, escaped(meaning))
     };
     (0..).zip(legend).map(entry).collect()
 }

@@ -39,7 +39,7 @@ fn assert_ends(history: &Value, variant: &str, (verdict, part): (&str, &str), to
     assert!(events.iter().any(|event| event["tone"] == tone), "no event is {tone}: {history}");
     assert_eq!(events.iter().any(|event| event["tone"] == "wrong"), variant == "without", "{history}");
     let two_at_once = are_two_at_once(history);
-    let is_refused = events.iter().any(|event| event["tone"] == "guarded" && told(event).contains("refused"));
+    let is_refused = events.iter().any(|event| event["refused"].is_object() && told(event).contains("refused"));
     assert!(variant == "without" || !two_at_once || is_refused, "two holders, and nothing was refused: {history}");
     let times: Vec<_> = events.iter().map(|event| event["at_us"].as_u64().unwrap()).collect();
     assert!(times.is_sorted() && times.len() >= 3, "{times:?}");
@@ -79,6 +79,8 @@ fn assert_draws(history: &Value, svg: &str) {
     for lane in history["lanes"].as_array().unwrap() {
         assert!(drawn.contains(&format!(">{}</text>", escaped(lane.as_str().unwrap()))), "{lane}");
     }
+    let refused = history["events"].as_array().unwrap().iter().filter(|event| event["refused"].is_object()).count();
+    assert_eq!(drawn.matches(" refused\"").count(), refused + usize::from(refused > 0), "dashed, and in the legend");
 }
 
 fn escaped(text: &str) -> String {

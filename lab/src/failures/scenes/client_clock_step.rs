@@ -13,7 +13,7 @@ use crate::shared::millis;
 
 pub(super) const SCENE: Scene = Scene {
     name: "client-clock-step",
-    title: "The clock of a holder is set back",
+    title: "Clock step at a client",
     what_happens: "A notes when its lease will end. Then its wall clock is set back by a minute, and nothing renews its lease. Redis has \
                    another clock, by which the lease ends in time, and B gets the lock.",
     locks: [

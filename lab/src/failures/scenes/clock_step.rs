@@ -12,7 +12,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "clock-step",
-    title: "The clock of a server steps forward",
+    title: "Clock step",
     what_happens: "Redis ends leases by its wall clock. A holds the lock when that clock is set ahead by a minute: by an administrator, or by \
                    a time service that corrects it in one step. At once, all leases of the server have ended, and B gets the lock. \
                    No client can notice this before its next renewal, so two holders are possible.",

@@ -12,7 +12,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "eviction",
-    title: "A full server evicts a lock that is held",
+    title: "Evicted lock",
     what_happens: "The Redis of the locks is also a cache with maxmemory-policy volatile-lru. When its memory is full, it drops keys that \
                    have an expiry, and the lock of A has one.",
     locks: ["by hand: SET NX PX", "leasehold: warns when it connects, and the operator sets noeviction"],
@@ -62,7 +62,7 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
         reply = pages.add()?;
         Ok(reply != "OK")
     })?;
-    story.message(cache, redis, "SET page:1, page:2 and so on, 50 kB each → OOM", Tone::Fault);
+    story.refused(cache, redis, "SET page:1, page:2 and so on, 50 kB each → OOM", Tone::Fault);
     if !reply.contains("OOM") {
         return Err(unplanned("a full memory", &reply));
     }

@@ -13,7 +13,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "expired-session",
-    title: "A session expires while its client is suspended",
+    title: "Expired session",
     what_happens: "The lock is an ephemeral node of ZooKeeper, which ends with the session of its client. A holds the lock when its process is \
                    suspended for longer than its session. ZooKeeper deletes the node, and B gets the lock. A cannot hear of that before \
                    it runs again, and then nothing makes it wait for the news.",

@@ -13,7 +13,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "fail-over",
-    title: "A primary fails before its replica has the lock",
+    title: "Failure before replication",
     what_happens: "Redis replicates after it has answered. A gets the lock from the primary, which fails before the replica has it. The \
                    replica is promoted, and knows nothing of the lock when B asks for it.",
     locks: ["by hand: SET NX PX on whatever server is the primary", "leasehold with failover=dwell"],

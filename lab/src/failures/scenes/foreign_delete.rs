@@ -9,7 +9,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "foreign-delete",
-    title: "A late release deletes the lock of somebody else",
+    title: "Late release",
     what_happens: "A works for longer than its lease, which expires, and B gets the lock. A finishes and releases the lock. It is not A's \
                    any more, and C asks for it while B works.",
     locks: ["by hand: SET NX PX, then DEL", "leasehold: a release compares the owner"],

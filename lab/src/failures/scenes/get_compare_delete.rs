@@ -12,7 +12,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "get-compare-delete",
-    title: "A release that compares first and deletes later",
+    title: "Comparison before the deletion",
     what_happens: "A releases with care: it reads the lock, sees its own name, and deletes it. Between the two requests its lease expires, \
                    and B gets the lock.",
     locks: ["by hand: GET, compare, DEL", "leasehold: Redis compares and deletes in one script"],
@@ -39,7 +39,6 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     let mut server = OneRedis::start(redis, redis, "unused")?;
     let network = Proxy::start(server.port());
     let mut late = server.holder_through(a, network.port())?;
-    let clients = server.clients()?;
     let (mut holder, mut third) = (server.holder(b)?, server.holder(c)?);
     late.acquire(story)?;
     let lease = server.owner()?;
@@ -50,8 +49,8 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     holder.acquire(story)?;
     server.log_requests()?;
     network.heal();
-    server.until_script_of(&clients)?;
-    story.message(a, redis, "the release arrives → not the lock of A", Tone::Guarded);
+    server.until_release_of(&lease)?;
+    story.refused(a, redis, "the release arrives → not the lock of A", Tone::Guarded);
     third.is_refused(story)?;
     holder.release(story)?;
     Ok(Ended::prevented("Redis compared the owner when the late release arrived, and left the lock to B"))

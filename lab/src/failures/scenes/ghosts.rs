@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use redis::Connection;
+use redis::{Connection, RedisError};
 use test_support::{Fault, Proxy};
 
-use crate::failures::by_hand::{ask, connect, unplanned, until};
+use crate::failures::by_hand::{ask, connect, fails, unplanned, until};
 use crate::failures::history::{Ended, Kind, Lane, Tone};
 use crate::failures::one_redis::{OneRedis, set_for_long};
 use crate::failures::recorder::Recorder;
@@ -14,7 +14,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "ghosts",
-    title: "A request for the lock arrives after its client has given up",
+    title: "Late request",
     what_happens: "The network holds up the request of A. A gives up, connects again, and releases the lock to be sure: there is nothing \
                    to release. Then the first request arrives.",
     locks: [
@@ -55,13 +55,9 @@ fn without(story: &mut Recorder) -> Result<Ended, Failure> {
 fn gives_up(story: &mut Recorder, client: Lane, mut connection: Connection) -> Result<(), Failure> {
     connection.set_read_timeout(Some(PATIENCE)).map_err(|error| unplanned("a timeout", &error.to_string()))?;
     story.note(client, "SET lock A NX PX is held up in the network", Tone::Fault);
-    match ask(&mut connection, &set_for_long("A")) {
-        Ok(reply) => Err(unplanned("a request that is held up", &reply)),
-        Err(_) => {
-            story.note(client, "gives up: no answer in time", Tone::Plain);
-            Ok(())
-        }
-    }
+    fails(&mut connection, &set_for_long("A"), RedisError::is_timeout)?;
+    story.note(client, "gives up: no answer in time", Tone::Plain);
+    Ok(())
 }
 
 fn with(story: &mut Recorder) -> Result<Ended, Failure> {
@@ -80,7 +76,7 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     story.message(a, redis, "release: refuse what comes later", Tone::Guarded);
     slow.heal();
     until("the request to be refused", || Ok(server.ask("INFO errorstats")?.contains("errorstat_GIVENUP")))?;
-    story.message(a, redis, "the request arrives → refused", Tone::Guarded);
+    story.refused(a, redis, "the request arrives → refused", Tone::Guarded);
     other.acquire(story)?;
     Ok(Ended::prevented("the release left a tombstone, so Redis refused the late request, and B got the lock at once"))
 }

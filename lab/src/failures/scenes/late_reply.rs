@@ -14,7 +14,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "late-reply",
-    title: "The reply to an acquire arrives after the lease has ended",
+    title: "Late reply",
     what_happens: "The network of A is slow: a request, and then its reply, take longer than a lease. When A reads that it has the lock, \
                    the lock has expired, and B has it.",
     locks: ["by hand: SET NX PX, and the lease counts from the reply", "leasehold: the lease counts from the request"],

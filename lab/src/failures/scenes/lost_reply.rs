@@ -14,7 +14,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "lost-reply",
-    title: "The reply to an acquire is lost",
+    title: "Lost reply",
     what_happens: "Redis grants the lock to A, and the connection breaks before the reply arrives. A connects again and asks again. It \
                    does not know whether its first request took effect.",
     locks: ["by hand: SET NX PX, asked again", "leasehold: asks again as the same owner"],

@@ -10,7 +10,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "lost-update",
-    title: "A fence that is raised by the first write only",
+    title: "Fence raised by writes only",
     what_happens: "The account has 100. A pays in 50 and B pays in 20, each under the lock, and the account refuses writes with a token \
                    lower than one it has seen. A is suspended between its read and its write. B reads before A writes, and writes \
                    afterwards.",

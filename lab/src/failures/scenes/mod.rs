@@ -50,3 +50,18 @@ pub(crate) const SCENES: [&Scene; 22] = [
     &expired_session::SCENE,
     &stale_follower::SCENE,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A section of the book has the title of its first scene.
+    #[test]
+    fn the_book_has_every_scene() {
+        let page = include_str!("../../../../docs/book/src/failure-modes.md");
+        for Scene { name, title, .. } in SCENES {
+            let is_first = page.contains(&format!("\n### {title}\n\n`{name}`"));
+            assert!(is_first || page.contains(&format!(", `{name}`\n")), "{name}: {title}");
+        }
+    }
+}

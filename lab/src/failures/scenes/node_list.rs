@@ -11,7 +11,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "node-list",
-    title: "Clients of a quorum have different lists of nodes",
+    title: "Two lists of nodes",
     what_happens: "Node 4 takes the place of node 1, and B has the new list of nodes already. A has the old one, and the lock from two \
                    of its three nodes; its network to the third is down. Two nodes of the new list know nothing of A.",
     locks: ["by hand: SET NX PX on a majority of the nodes that a client knows", "leasehold with redlock://"],
@@ -45,7 +45,7 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
         other => return Err(unplanned("a client with another list", &format!("{other:?}"))),
     }
     for node in [two, three] {
-        story.message(b, node, "connect() → refused: it belongs to a deployment of other nodes", Tone::Guarded);
+        story.refused(b, node, "connect() → refused: it belongs to a deployment of other nodes", Tone::Guarded);
     }
     Ok(Ended::prevented(
         "the nodes know the list of their deployment and refuse B, which has another one: only a move changes the list",

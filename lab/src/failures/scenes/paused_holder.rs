@@ -8,7 +8,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "paused-holder",
-    title: "A holder is suspended for longer than its lease",
+    title: "Late write of a paused holder",
     what_happens: "A holds the lock and is about to write its report when its process is suspended: by a garbage collection, by swap, \
                    or by a move of its virtual machine. Its lease expires, and B gets the lock. When A resumes, it does not know \
                    that time has passed.",

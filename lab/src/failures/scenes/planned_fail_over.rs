@@ -14,7 +14,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "planned-fail-over",
-    title: "The old primary still serves clients after a planned fail-over",
+    title: "Planned fail-over",
     what_happens: "An operator has the sentinels replace the primary, and nothing fails. They promote a replica at once, and make the old \
                    primary a replica only seconds later. Until then, a client that has not heard of it gets the lock at the old primary.",
     locks: [

@@ -17,7 +17,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "power-loss",
-    title: "A server loses power before the lock is on its disk",
+    title: "Power failure",
     what_happens: "Redis appends every change to a file, and A has its lock. With appendfsync everysec, the usual setting, Redis has that \
                    file flushed to the disk once a second only. Before the next flush, the machine loses power. When Redis is back, it \
                    knows nothing of the lock, and B asks for it.",

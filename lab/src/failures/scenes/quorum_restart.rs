@@ -11,7 +11,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "quorum-restart",
-    title: "A node of a quorum forgets its vote, and votes again",
+    title: "Forgotten vote",
     what_happens: "A has the lock from two of three independent servers; its network to the third is down. One of the two restarts without \
                    its data. Now two servers know nothing of A, and two are a majority.",
     locks: [
@@ -48,7 +48,7 @@ fn with(story: &mut Recorder) -> Result<Ended, Failure> {
     restart_second(story, &mut nodes, two, a);
     nodes.network.heal();
     let mut other = nodes.holder(b, &url)?;
-    other.gets_no_majority(story)?;
+    other.is_refused(story)?;
     let report = pass(&url, Purpose::Look)?;
     let Some(wait) = report.nodes.get(1).and_then(|node| node.votes_in) else {
         return Err(unplanned("a node that restarted", "it votes"));

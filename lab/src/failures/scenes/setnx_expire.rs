@@ -9,7 +9,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "setnx-expire",
-    title: "A holder dies before it has set the expiry",
+    title: "Lock without an expiry",
     what_happens: "A sets the lock with one request, and would set its expiry with a second one. It dies between the two. B waits for a \
                    lock that has no holder and no end.",
     locks: ["by hand: SETNX, then EXPIRE", "leasehold: the lock and its expiry in one script"],

@@ -12,7 +12,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "split-brain",
-    title: "A primary that is cut off goes on serving clients",
+    title: "Split brain",
     what_happens: "The network between a primary and its replica is cut. The other side takes the primary for dead and promotes the \
                    replica. Clients on both sides have a primary, and each of the two grants the lock.",
     locks: ["by hand: SET NX PX on the primary that a client reaches", "leasehold with replicas=1 of one"],

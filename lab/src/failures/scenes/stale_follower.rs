@@ -15,7 +15,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "stale-follower",
-    title: "A server that is cut off answers from the past",
+    title: "Stale follower",
     what_happens: "A talks to a follower of an etcd cluster, which is cut off from the two other servers. So the renewals of A do not arrive, \
                    its lease ends, and B gets the lock. The follower has not heard of that. It still answers serializable reads, which \
                    need no majority.",

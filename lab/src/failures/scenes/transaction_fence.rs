@@ -15,7 +15,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "transaction-fence",
-    title: "A late update in the database that has the lock",
+    title: "Late transaction",
     what_happens: "The account has 100. A pays in 50 and B pays in 20, each under a lock in the database of the account. A is suspended \
                    between its read and its update, and its lease ends. The database knows that, but nobody asks it when A updates the \
                    row.",

@@ -9,7 +9,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "two-paused-holders",
-    title: "Two holders are suspended, and resume together",
+    title: "Late writes of two paused holders",
     what_happens: "A machine that is short of memory suspends A and later B, each for longer than its lease. C gets the lock and writes its \
                    report. Then A and B resume at the same time, and both have a report to write.",
     locks: ["by hand: SET NX PX", "leasehold, with a resource that checks the fencing token"],

@@ -14,7 +14,7 @@ use crate::shared::failure::Failure;
 
 pub(super) const SCENE: Scene = Scene {
     name: "two-servers-one-address",
-    title: "One address leads to two servers",
+    title: "Two servers behind one address",
     what_happens: "A name in the DNS, or a load balancer, leads to another server than before, and the first one still runs. A has its \
                    connection to the first one. B connects to the same address, and reaches the second one.",
     locks: ["by hand: SET NX PX", "leasehold, and a resource that checks tokens"],
