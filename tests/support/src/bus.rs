@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use crate::cluster::start_six;
 use crate::cluster_node::{info, works};
 use crate::permit::Permit;
-use crate::{Cluster, Fault, Proxy, RedisServer, RedisVersion};
+use crate::{Cluster, Fault, Proxy, RedisOptions, RedisServer};
 
 /// Where the connections of a server come from that is cut off. All others come from 127.0.0.1.
 const APART: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 9);
@@ -21,7 +21,7 @@ impl Cluster {
     /// As [`start`](Self::start), with proxies between the servers.
     pub fn start_apart() -> (Self, Bus) {
         let permit = Permit::wait();
-        let servers = start_six(RedisVersion::default());
+        let servers = start_six(RedisOptions::default());
         let bus = Bus { proxies: servers.iter().map(|server| (server.bus(), Proxy::start(server.bus()))).collect() };
         let ports: Vec<_> = bus.proxies.iter().map(|(_, proxy)| proxy.port()).collect();
         for (server, port) in servers.iter().zip(&ports) {

@@ -36,16 +36,16 @@ impl Cluster {
     /// Starts three primaries with a replica each, and waits until all agree that the cluster works. Takes about three seconds,
     /// because a new primary takes no requests for two.
     pub fn start() -> Self {
-        Self::start_with(RedisVersion::default())
+        Self::start_with(RedisOptions::default())
     }
 
-    /// The same of servers of this version.
-    pub fn start_with(version: RedisVersion) -> Self {
-        Self::start_within(Some(Permit::wait()), version)
+    /// The same of servers with these options and a password.
+    pub fn start_with(options: RedisOptions) -> Self {
+        Self::start_within(Some(Permit::wait()), options)
     }
 
-    fn start_within(permit: Option<Permit>, version: RedisVersion) -> Self {
-        let servers = start_six(version);
+    fn start_within(permit: Option<Permit>, options: RedisOptions) -> Self {
+        let servers = start_six(options);
         let buses: Vec<_> = servers.iter().map(RedisServer::bus).collect();
         Self::of_six(permit, servers, &buses)
     }
@@ -96,7 +96,7 @@ impl Cluster {
     /// this uses it with one version.
     pub fn shared(version: RedisVersion) -> Arc<Self> {
         static SHARED: Shared<Cluster> = Shared::new();
-        SHARED.get(|| Self::start_within(None, version))
+        SHARED.get(|| Self::start_within(None, RedisOptions::default().version(version)))
     }
 
     /// The URL of the cluster, with the password. Free locks are granted at once, although the deployment is new.
@@ -107,7 +107,9 @@ impl Cluster {
     /// Puts a proxy in front of each server, on an address of their own for all of them. From then on the servers tell clients
     /// of ports only, so that each client stays at the address of its URL.
     pub fn detour(&self) -> Detour {
-        Detour::around(&self.servers, |host| self.url_at(host))
+        let by_port = ["CONFIG", "SET", "cluster-preferred-endpoint-type", "unknown-endpoint"];
+        self.servers.iter().for_each(|server| server.command(&by_port));
+        Detour::around(self.servers.iter().map(RedisServer::port), |host| self.url_at(host))
     }
 
     fn url_at(&self, host: Ipv4Addr) -> String {
@@ -263,8 +265,8 @@ impl Cluster {
 }
 
 /// Starts the servers of a cluster, which do not know each other yet.
-pub(crate) fn start_six(version: RedisVersion) -> Vec<RedisServer> {
-    start(PRIMARIES * 2, RedisOptions::default().version(version))
+pub(crate) fn start_six(options: RedisOptions) -> Vec<RedisServer> {
+    start(PRIMARIES * 2, options)
 }
 
 #[cfg(test)]

@@ -100,6 +100,16 @@ impl EtcdServer {
         command
     }
 
+    /// Has its cluster refuse what needs room, as it does when the file of a server is as large as its quota. `etcdctl alarm disarm` ends that.
+    pub fn raise_no_space(&self) {
+        let told = self.run(&["endpoint", "status", "--write-out", "fields"]);
+        let member = told.lines().find_map(|line| line.strip_prefix("\"MemberID\" : "));
+        let member = must("find the number of the server", member.ok_or(&told));
+        let alarm = format!(r#"{{"action":"ACTIVATE","memberID":"{member}","alarm":"NOSPACE"}}"#);
+        let answer = ask(self.port, "POST", "/v3/maintenance/alarm", &alarm);
+        assert!(answer.as_ref().is_some_and(|answer| answer.contains(" 200 ")), "raise an alarm: {answer:?}");
+    }
+
     /// Suspends the server (`SIGSTOP`): connections are accepted but nothing answers.
     pub fn stop(&self) {
         self.process.stop();
@@ -204,17 +214,21 @@ fn spawn(directory: &TempDir, port: u16, version: EtcdVersion, member: Option<&E
     Process::start(&mut command, place)
 }
 
-/// What a server answers at a path of its HTTP. `None` if it does not answer.
 /// Whether a server that answers at this port has a leader.
 fn is_healthy(port: u16) -> bool {
     get(port, "/health").is_some_and(|told| told.contains("\"health\":\"true\""))
 }
 
 fn get(port: u16, path: &str) -> Option<String> {
+    ask(port, "GET", path, "")
+}
+
+/// What a server answers at a path of its HTTP. `None` if it does not answer.
+fn ask(port: u16, method: &str, path: &str, body: &str) -> Option<String> {
     let asked = || -> std::io::Result<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_read_timeout(Some(ANSWERS_WITHIN))?;
-        write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;
+        write!(stream, "{method} {path} HTTP/1.0\r\nContent-Length: {}\r\n\r\n{body}", body.len())?;
         let mut told = String::new();
         stream.read_to_string(&mut told)?;
         Ok(told)

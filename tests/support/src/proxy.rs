@@ -1,5 +1,6 @@
 //! A TCP proxy on loopback that breaks connections on command.
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
@@ -11,6 +12,9 @@ use crate::must;
 
 /// How often an idle pump checks whether it should stop.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// The address at which servers listen and name each other.
+const OF_SERVERS: &[u8] = b"127.0.0.1";
 
 /// What happens to a connection whose replies were dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +56,7 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     fired: AtomicU64,
+    host: Ipv4Addr,
     server: AtomicU16,
 }
 
@@ -86,7 +91,8 @@ impl Proxy {
         Self::bind(Ipv4Addr::LOCALHOST, 0, server)
     }
 
-    /// Starts a proxy with the port of its server, on this address of the loopback network.
+    /// Starts a proxy with the port of its server, on this address of the loopback network. Where the server says 127.0.0.1, the proxy says
+    /// this address, which has to be as long: so clients of sentinels stay on the way that leads through proxies.
     pub fn with_port_of(server: u16, host: Ipv4Addr) -> Self {
         Self::bind(host, server, server)
     }
@@ -96,7 +102,7 @@ impl Proxy {
         let address = must("look at the proxy's address", listener.local_addr());
         let state = Mutex::new(State { fault: Fault::None, connections: Vec::new(), closing: Closing::No });
         let shared =
-            Arc::new(Shared { state, changed: Condvar::new(), fired: AtomicU64::new(0), server: server.into() });
+            Arc::new(Shared { state, changed: Condvar::new(), fired: AtomicU64::new(0), host, server: server.into() });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || accept(&listener, &accepting));
         Self { address, shared }
@@ -168,6 +174,18 @@ impl Shared {
             state.fault = Fault::None;
         }
         takes
+    }
+
+    /// What the client is told: the proxy's address in place of the servers'.
+    fn told<'a>(&self, piece: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut told = Cow::Borrowed(piece);
+        if self.host != Ipv4Addr::LOCALHOST {
+            let host = self.host.to_string();
+            for at in (0..piece.len()).filter(|at| piece[*at..].starts_with(OF_SERVERS)) {
+                told.to_mut()[at..at + OF_SERVERS.len()].copy_from_slice(host.as_bytes());
+            }
+        }
+        told
     }
 
     /// Waits while bytes are held back, and returns the fault that then applies.
@@ -268,7 +286,8 @@ fn pass(shared: &Shared, piece: &[u8], to: &mut TcpStream, direction: Direction)
             _,
         ) => {}
     }
-    if to.write_all(piece).is_ok() { Pumped::On } else { Pumped::End }
+    let piece = if direction == Direction::ToClient { shared.told(piece) } else { piece.into() };
+    if to.write_all(&piece).is_ok() { Pumped::On } else { Pumped::End }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::fs::File;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::bounds::wait_for;
+use crate::detour::Detour;
 use crate::redis_server::{free_port, installed};
 use crate::{Certificates, Proxy, RedisOptions, RedisServer, must, signals, temp_dir};
 
@@ -40,21 +42,26 @@ pub struct Sentinel {
 impl Trio {
     /// Starts all of them, and waits until they know each other.
     pub fn start() -> Self {
-        let primary = server(&[]);
+        Self::start_with(RedisOptions::default())
+    }
+
+    /// The same of servers with these options and a password.
+    pub fn start_with(options: RedisOptions) -> Self {
+        let primary = server_with(options.clone());
         let port = primary.port();
-        Self::around(primary, port)
+        Self::around(primary, port, &options)
     }
 
     /// The same, with a proxy between the first primary and all others. Who is to stay with it has to know its own port.
     pub fn start_apart() -> (Self, Proxy) {
         let primary = server(&[]);
         let link = Proxy::start(primary.port());
-        (Self::around(primary, link.port()), link)
+        (Self::around(primary, link.port(), &RedisOptions::default()), link)
     }
 
     /// Everybody else reaches the primary at this port.
-    fn around(primary: RedisServer, port: u16) -> Self {
-        let replica = || server(&["--replicaof", "127.0.0.1", &port.to_string()]);
+    fn around(primary: RedisServer, port: u16, options: &RedisOptions) -> Self {
+        let replica = || server_with(options.clone().arguments(&["--replicaof", "127.0.0.1", &port.to_string()]));
         let servers = vec![primary, replica(), replica()];
         let followed = |server: &RedisServer| info(server).contains("master_link_status:up").then_some(());
         servers.iter().skip(1).for_each(|replica| wait_for("a replica follows", || followed(replica)));
@@ -68,8 +75,19 @@ impl Trio {
 
     /// The URL of the primary, with the passwords.
     pub fn url(&self) -> String {
+        self.url_at(Ipv4Addr::LOCALHOST)
+    }
+
+    /// Puts a proxy in front of each server and each sentinel, on an address of their own for all of them. Clients are told of that address
+    /// only.
+    pub fn detour(&self) -> Detour {
+        let servers = self.servers.iter().map(RedisServer::port);
+        Detour::around(servers.chain(self.sentinels.iter().map(Sentinel::port)), |host| self.url_at(host))
+    }
+
+    fn url_at(&self, host: Ipv4Addr) -> String {
         let ports: Vec<_> = self.sentinels.iter().map(Sentinel::port).collect();
-        url_of(&ports)
+        url_of(&ports).replace("127.0.0.1", &host.to_string())
     }
 
     /// The server that the sentinels name.
@@ -116,13 +134,13 @@ impl Trio {
         }
     }
 
-    /// Waits until a fail-over can succeed: two servers follow the primary, and all sentinels know them.
+    /// Waits until a fail-over can succeed: two servers follow the primary, and all sentinels find all of them well.
     pub fn wait_until_whole(&self) {
-        let is_followed = || info(self.primary()).contains("connected_slaves:2");
-        wait_for("two replicas follow the primary", || is_followed().then_some(()));
-        for sentinel in &self.sentinels {
-            wait_for("the sentinel knows two replicas", || sentinel.knows("num-slaves", "2").then_some(()));
-        }
+        wait_for("two replicas follow the primary, and the sentinels see it", || {
+            let primary = self.primary();
+            let is_followed = info(primary).contains("connected_slaves:2");
+            (is_followed && self.sentinels.iter().all(|sentinel| sentinel.is_content_with(primary))).then_some(())
+        });
     }
 
     /// Kills the primary, and returns its port.
@@ -190,6 +208,16 @@ impl Sentinel {
         told.chunks(2).any(|pair| pair == [field, value])
     }
 
+    /// Whether it names this primary, knows two replicas, and takes none of them for dead.
+    fn is_content_with(&self, primary: &RedisServer) -> bool {
+        let replicas: Vec<Vec<String>> = self.ask(&["REPLICAS", MASTER]).unwrap_or_default();
+        let is_well = |replica: &Vec<String>| replica.chunks(2).any(|pair| pair == ["flags", "slave"]);
+        self.primary() == Some(primary.port())
+            && self.knows("flags", "master")
+            && replicas.len() == 2
+            && replicas.iter().all(is_well)
+    }
+
     fn ask<T: redis::FromRedisValue>(&self, words: &[&str]) -> Option<T> {
         let client = must("read the sentinel's URL", redis::Client::open(format!("redis://127.0.0.1:{}", self.port)));
         let mut connection = client.get_connection_with_timeout(Duration::from_secs(1)).ok()?;
@@ -216,7 +244,11 @@ pub fn url_of(ports: &[u16]) -> String {
 
 /// Starts a server with the password of the servers.
 pub fn server(arguments: &[&str]) -> RedisServer {
-    let options = RedisOptions::default().require_password(PASSWORDS.0).arguments(arguments);
+    server_with(RedisOptions::default().arguments(arguments))
+}
+
+fn server_with(options: RedisOptions) -> RedisServer {
+    let options = options.require_password(PASSWORDS.0);
     RedisServer::start_with(options.arguments(&["--masterauth", PASSWORDS.0, "--repl-diskless-sync-delay", "0"]))
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod programs;
 mod tests;
 
 use std::fs::{self, File};
+use std::path::Path;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -80,6 +81,11 @@ impl ZookeeperServer {
     pub fn secure_port(&self) -> u16 {
         assert!(self.options.tls.is_some(), "the server has no certificate");
         self.ports.secure
+    }
+
+    /// The directory of its data and its log.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// The process id of the server.
@@ -184,6 +190,7 @@ fn spawn(directory: &TempDir, ports: Ports, options: &ZookeeperOptions, membersh
     let mut command = programs::java(&[program], place, &data::properties(place, options, membership));
     command
         .args(["org.apache.zookeeper.server.quorum.QuorumPeerMain", data::CONFIGURATION])
+        .envs(options.environment.clone())
         .stdin(Stdio::null())
         .stderr(must("share the log of the server", log.try_clone()))
         .stdout(log);

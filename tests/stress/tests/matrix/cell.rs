@@ -14,7 +14,7 @@ use stress::crew::{Crew, Ground, Link};
 use stress::double::{doubly_held, longest_pause};
 use stress::history::{Event, What, now};
 use stress::part::Facade;
-use stress::run::{await_workers, calm_down, ground, judge};
+use stress::run::{await_that, await_workers, calm_down, ground, judge};
 use stress::storm::Wire;
 use test_support::Machine;
 
@@ -71,6 +71,7 @@ pub(crate) fn play(setting: &Setting, fault: Fault) {
     let (from, mut fired) = (now(), 0);
     while fired < ENOUGH && begun.elapsed() < STRIKES_WITHIN {
         fired += u64::from(cell.strike(fault));
+        await_grant(&cell.crew, now());
         thread::sleep(PAUSE);
     }
     let Cell { mut crew, losses, .. } = cell;
@@ -124,18 +125,13 @@ impl Cell {
         let worker = rng.usize(..crew.workers.len());
         let links = crew.links(worker);
         match fault {
-            Fault::Cut if links.is_empty() => return deployment.cut(),
             Fault::Cut => return crew.cut(&links) > 0,
             Fault::Delay => return break_network(crew, &links, test_support::Fault::Delay(TTL / 5)),
             Fault::HalfOpen => return break_network(crew, &links, Wire::DropReplies.fault()),
-            Fault::FullMemory => return deployment.fill_memory(),
-            Fault::FullDisk => return deployment.fill_disk(clients),
-            Fault::StepServer => return deployment.step_clock(),
-            Fault::Eviction => {
-                let loss = deployment.evict();
-                losses.extend(loss);
-                return loss.is_some();
-            }
+            Fault::FullMemory => return deployment.fill_memory(rng),
+            Fault::FullDisk => return deployment.fill_disk(rng, clients),
+            Fault::StepServer => return deployment.step_clock(rng),
+            Fault::Eviction => return deployment.evict(rng, losses),
             Fault::StepClient => {
                 clients.step_clock(rng.i64(-STEP_MAX..=STEP_MAX));
                 return clients.has(crew.workers[worker].pid());
@@ -154,6 +150,13 @@ impl Cell {
         }
         true
     }
+}
+
+/// Waits until a lock is granted after this moment, so that the next fault hits locks in use.
+fn await_grant(crew: &Crew, from: u64) {
+    let is_grant = |event: &Event| event.at > from && matches!(event.what, What::Has(_));
+    let is_granted = || crew.histories().iter().any(|(_, history)| history.iter().any(is_grant));
+    await_that("a lock is granted after a fault", is_granted);
 }
 
 /// Whether any seat has a lock when this history ends.

@@ -17,7 +17,7 @@ pub(crate) enum Fault {
     KillServer,
     /// A server is suspended.
     StopServer,
-    /// The connections of a process are cut; behind sentinels, those of all processes.
+    /// The connections of a process are cut.
     Cut,
     /// What a process and its servers say to each other arrives late.
     Delay,
@@ -25,7 +25,7 @@ pub(crate) enum Fault {
     HalfOpen,
     /// The memory of a server is full.
     FullMemory,
-    /// The disk of a server, or of the clients' file, is full.
+    /// The disk of a server, or of the clients' file, is full. An etcd cluster says that it has no room.
     FullDisk,
     /// A server evicts its keys.
     Eviction,

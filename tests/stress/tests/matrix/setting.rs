@@ -4,7 +4,11 @@ use test_support::{MysqlServer, PostgresServer};
 
 use crate::deployments::etcd::Etcd;
 use crate::deployments::file::SqliteFile;
-use crate::deployments::redis::{Alone, RedisCluster, RedisQuorum, Sentinels};
+use crate::deployments::redis::Redis;
+use crate::deployments::redis::alone::Alone;
+use crate::deployments::redis::cluster::Clustered;
+use crate::deployments::redis::quorum::Quorum;
+use crate::deployments::redis::sentinels::Sentinels;
 use crate::deployments::sql::Sql;
 use crate::deployments::zookeeper::Zookeeper;
 use crate::deployments::{Deployment, boxed};
@@ -25,9 +29,7 @@ impl Setting {
 }
 
 const CLIENTS: &[Fault] = &[Fault::KillClient, Fault::StopClient, Fault::StepClient];
-const SERVERS: &[Fault] = &[Fault::KillServer, Fault::StopServer, Fault::Cut];
-/// Faults that a proxy injects. Clients of sentinels reach their primary without one.
-const NETWORK: &[Fault] = &[Fault::Delay, Fault::HalfOpen];
+const SERVERS: &[Fault] = &[Fault::KillServer, Fault::StopServer, Fault::Cut, Fault::Delay, Fault::HalfOpen];
 const MEMORY: &[Fault] = &[Fault::FullMemory, Fault::Eviction];
 const DISK: &[Fault] = &[Fault::FullDisk];
 /// A library is preloaded to step clocks, which a server in Go ignores.
@@ -36,16 +38,20 @@ const LEADER: &[Fault] = &[Fault::FailOver];
 
 pub(crate) const SETTINGS: [Setting; 9] = [
     Setting { name: "sqlite", start: boxed::<SqliteFile>, faults: &[CLIENTS, DISK] },
-    Setting { name: "redis", start: boxed::<Alone>, faults: &[CLIENTS, SERVERS, NETWORK, MEMORY, DISK, CLOCK] },
-    Setting { name: "sentinels", start: boxed::<Sentinels>, faults: &[CLIENTS, SERVERS, LEADER] },
-    Setting { name: "cluster", start: boxed::<RedisCluster>, faults: &[CLIENTS, SERVERS, NETWORK, LEADER] },
-    Setting { name: "quorum", start: boxed::<RedisQuorum>, faults: &[CLIENTS, SERVERS, NETWORK, DISK, CLOCK] },
+    Setting { name: "redis", start: boxed::<Redis<Alone>>, faults: &[CLIENTS, SERVERS, MEMORY, DISK, CLOCK] },
     Setting {
-        name: "postgres",
-        start: boxed::<Sql<PostgresServer>>,
-        faults: &[CLIENTS, SERVERS, NETWORK, DISK, CLOCK],
+        name: "sentinels",
+        start: boxed::<Redis<Sentinels>>,
+        faults: &[CLIENTS, SERVERS, MEMORY, DISK, CLOCK, LEADER],
     },
-    Setting { name: "mariadb", start: boxed::<Sql<MysqlServer>>, faults: &[CLIENTS, SERVERS, NETWORK, DISK, CLOCK] },
-    Setting { name: "etcd", start: boxed::<Etcd>, faults: &[CLIENTS, SERVERS, NETWORK, LEADER] },
-    Setting { name: "zookeeper", start: boxed::<Zookeeper>, faults: &[CLIENTS, SERVERS, NETWORK, LEADER] },
+    Setting {
+        name: "cluster",
+        start: boxed::<Redis<Clustered>>,
+        faults: &[CLIENTS, SERVERS, MEMORY, DISK, CLOCK, LEADER],
+    },
+    Setting { name: "quorum", start: boxed::<Redis<Quorum>>, faults: &[CLIENTS, SERVERS, MEMORY, DISK, CLOCK] },
+    Setting { name: "postgres", start: boxed::<Sql<PostgresServer>>, faults: &[CLIENTS, SERVERS, DISK, CLOCK] },
+    Setting { name: "mariadb", start: boxed::<Sql<MysqlServer>>, faults: &[CLIENTS, SERVERS, DISK, CLOCK] },
+    Setting { name: "etcd", start: boxed::<Etcd>, faults: &[CLIENTS, SERVERS, DISK, LEADER] },
+    Setting { name: "zookeeper", start: boxed::<Zookeeper>, faults: &[CLIENTS, SERVERS, DISK, CLOCK, LEADER] },
 ];

@@ -1,9 +1,10 @@
 //! How to start a server.
 
+use std::ffi::OsString;
 use std::fs;
 use std::time::Duration;
 
-use crate::{Certificates, must};
+use crate::{Certificates, Machine, must};
 
 /// The unit of a server's times. A session lasts at least two of them, and ends on a multiple of it.
 const TICK: Duration = Duration::from_millis(500);
@@ -21,6 +22,7 @@ pub struct ZookeeperOptions {
     settings: Vec<String>,
     /// Properties of Java.
     pub(super) properties: Vec<String>,
+    pub(super) environment: Vec<(String, OsString)>,
     pub(super) tls: Option<Tls>,
     pub(super) sasl: Option<Sasl>,
 }
@@ -41,7 +43,14 @@ pub(super) struct Sasl {
 
 impl Default for ZookeeperOptions {
     fn default() -> Self {
-        Self { tick: TICK, settings: Vec::new(), properties: Vec::new(), tls: None, sasl: None }
+        Self {
+            tick: TICK,
+            settings: Vec::new(),
+            properties: Vec::new(),
+            environment: Vec::new(),
+            tls: None,
+            sasl: None,
+        }
     }
 }
 
@@ -64,6 +73,12 @@ impl ZookeeperOptions {
     #[must_use]
     pub fn volatile(self) -> Self {
         self.settings(&["forceSync=no"])
+    }
+
+    /// Runs it on this machine.
+    #[must_use]
+    pub fn on(self, machine: &Machine) -> Self {
+        Self { environment: machine.environment(), ..self }
     }
 
     /// Lets a server without a majority answer clients that only read, if they ask for that when they connect.

@@ -5,7 +5,7 @@ use std::thread;
 use fastrand::Rng;
 use stress::crew::Post;
 use stress::part::Facade;
-use test_support::{EtcdCluster, EtcdVersion, Proxy};
+use test_support::{EtcdCluster, EtcdVersion, Finish, Machine, Proxy};
 
 use super::{Deployment, Start, hosts, post};
 use crate::fault::LASTS;
@@ -48,5 +48,14 @@ impl Deployment for Etcd {
         let before = self.0.leader();
         self.restart(before);
         self.0.leader() != before
+    }
+
+    fn fill_disk(&mut self, rng: &mut Rng, _: &Machine) -> bool {
+        let server = self.0.server(rng.usize(..SERVERS));
+        server.raise_no_space();
+        thread::sleep(LASTS);
+        let is_refused = !server.etcdctl(&["put", "matrix", "refused"]).finish().status.success();
+        server.run(&["alarm", "disarm"]);
+        is_refused
     }
 }

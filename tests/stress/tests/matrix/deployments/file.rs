@@ -1,5 +1,6 @@
 //! One SQLite file. Its faults are those of its clients.
 
+use fastrand::Rng;
 use stress::crew::Post;
 use stress::part::Facade;
 use tempfile::TempDir;
@@ -22,7 +23,7 @@ impl Deployment for SqliteFile {
         post(facade, format!("sqlite:{}", self.directory.path().join("locks.db").display()), Vec::new())
     }
 
-    fn fill_disk(&mut self, clients: &Machine) -> bool {
+    fn fill_disk(&mut self, _: &mut Rng, clients: &Machine) -> bool {
         fill_disk(clients, self.directory.path())
     }
 }

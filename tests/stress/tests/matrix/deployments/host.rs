@@ -14,11 +14,16 @@ impl Host {
         Self { machine: Machine::build(), behind: 0 }
     }
 
-    /// Sets its clock back by a second. Returns whether the servers' clock, as it is read here, went back.
-    pub(crate) fn step_back(&mut self, clock: impl Fn() -> u64) -> bool {
-        let before = clock();
+    /// Sets its clock back by a second.
+    pub(crate) fn step_back(&mut self) {
         self.behind += 1;
         self.machine.step_clock(-self.behind);
+    }
+
+    /// The same. Returns whether the servers' clock, as it is read here, went back.
+    pub(crate) fn turns_back(&mut self, clock: impl Fn() -> u64) -> bool {
+        let before = clock();
+        self.step_back();
         clock() < before
     }
 }

@@ -21,7 +21,7 @@ use crate::fault::LASTS;
 
 /// A running setting. Each fault ends before its function returns; a setting has functions for the faults that can hit it.
 pub(crate) trait Deployment {
-    /// Where the next process is, behind proxies of its own if possible.
+    /// Where the next process is, behind proxies of its own if it has servers.
     fn post(&self, facade: Facade) -> Post;
 
     /// Kills a server, and starts it with its data.
@@ -39,28 +39,23 @@ pub(crate) trait Deployment {
         no_such_fault()
     }
 
-    /// Cuts connections that lead through no proxy. Returns whether there were any.
-    fn cut(&mut self) -> bool {
-        no_such_fault()
-    }
-
     /// Fills the memory of a server. Returns whether a request was refused.
-    fn fill_memory(&mut self) -> bool {
+    fn fill_memory(&mut self, _: &mut Rng) -> bool {
         no_such_fault()
     }
 
     /// Fills the disk of a server or of the clients. Returns whether a write was refused.
-    fn fill_disk(&mut self, _: &Machine) -> bool {
+    fn fill_disk(&mut self, _: &mut Rng, _: &Machine) -> bool {
         no_such_fault()
     }
 
     /// Sets the clock of the servers back. Returns whether it went back.
-    fn step_clock(&mut self) -> bool {
+    fn step_clock(&mut self, _: &mut Rng) -> bool {
         no_such_fault()
     }
 
-    /// Has a server evict its keys. Returns what it lost, if it did.
-    fn evict(&mut self) -> Option<Loss> {
+    /// Has a server evict its keys. Returns whether it did. If leases were lost with them, this is added.
+    fn evict(&mut self, _: &mut Rng, _: &mut Vec<Loss>) -> bool {
         no_such_fault()
     }
 }

@@ -39,13 +39,13 @@ impl<S: SqlServer + 'static> Deployment for Sql<S> {
         self.server.resume();
     }
 
-    fn step_clock(&mut self) -> bool {
+    fn step_clock(&mut self, _: &mut Rng) -> bool {
         let server = &self.server;
-        self.host.step_back(|| server.ask(&format!("SELECT {}", S::CLOCK)).parse().unwrap())
+        self.host.turns_back(|| server.ask(&format!("SELECT {}", S::CLOCK)).parse().unwrap())
     }
 
     /// A server that cannot write may end.
-    fn fill_disk(&mut self, _: &Machine) -> bool {
+    fn fill_disk(&mut self, _: &mut Rng, _: &Machine) -> bool {
         let took_effect = fill_disk(&self.host.machine, self.server.directory());
         self.server.restart_with_data();
         took_effect
