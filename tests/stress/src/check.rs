@@ -16,6 +16,8 @@ pub struct Loss {
     pub at: u64,
     /// The server's clock in microseconds then: tokens of grants before are lower, and those of grants after are not.
     pub watermark: u64,
+    /// The only lock that was lost. All were if there is none.
+    pub lock: Option<&'static str>,
 }
 
 /// A change of the limit of a semaphore.
@@ -117,10 +119,11 @@ impl Rules<'_> {
     /// Whether one of the two was granted before a loss and the other after it, and the older lease may have lasted
     /// until `last`.
     fn excuse(&self, one: &Turn, other: &Turn, last: u64) -> bool {
-        let (one, other) = (one.hold.token(), other.hold.token());
+        let (lock, one, other) = (&*one.lock, one.hold.token(), other.hold.token());
         let (old, new) = (one.min(other), one.max(other));
         let lease = u64::try_from(self.ttl.as_nanos()).unwrap();
-        self.losses.iter().any(|loss| old < loss.watermark && loss.watermark <= new && last <= loss.at + lease)
+        let losses = self.losses.iter().filter(|loss| loss.lock.is_none_or(|lost| lost == lock));
+        losses.into_iter().any(|loss| old < loss.watermark && loss.watermark <= new && last <= loss.at + lease)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::cast::TTL;
 use crate::check::{Loss, Rules, exclusion};
 use crate::crew::{Crew, Ground};
 use crate::fair::{Calm, starved};
-use crate::history::{What, now};
+use crate::history::{Event, What, now};
 use crate::hold::Hold;
 use crate::problem::{Problem, refusals};
 use crate::register::lost_updates;
@@ -99,6 +99,12 @@ pub fn await_deeds(crew: &Crew) {
 /// Waits, but not for long: the checker reports who had no turn.
 fn await_true(is_so: impl FnMut() -> bool) {
     await_within(LATEST / 2, is_so);
+}
+
+/// Whether a lock is granted soon after this moment.
+pub fn is_granted_again(crew: &Crew, lock: &str, after: u64) -> bool {
+    let is_grant = |event: &Event| event.at > after && event.lock == lock && matches!(event.what, What::Has(_));
+    await_within(2 * PATIENCE, || crew.histories().iter().any(|(_, history)| history.iter().any(is_grant)))
 }
 
 /// Whether it is so within this time.

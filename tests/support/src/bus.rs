@@ -3,8 +3,9 @@
 use std::net::Ipv4Addr;
 
 use crate::cluster::start_six;
-use crate::cluster_node::{info, works};
+use crate::cluster_node::works;
 use crate::permit::Permit;
+use crate::redis_answers::info;
 use crate::{Cluster, Fault, Proxy, RedisOptions, RedisServer};
 
 /// Where the connections of a server come from that is cut off. All others come from 127.0.0.1.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::bounds::wait_for;
-use crate::cluster_node::{Row, ask, contains, id, info, rows, start, works};
+use crate::cluster_node::{Row, contains, id, rows, start, works};
 use crate::detour::Detour;
 use crate::permit::Permit;
+use crate::redis_answers::{ask, info};
 use crate::redis_server::free_port;
 use crate::sentinels::PASSWORDS;
 use crate::{Certificates, RedisOptions, RedisServer, RedisVersion, Shared, must};
@@ -39,7 +40,7 @@ impl Cluster {
         Self::start_with(RedisOptions::default())
     }
 
-    /// The same of servers with these options and a password.
+    /// The same, with these options and a password for each server.
     pub fn start_with(options: RedisOptions) -> Self {
         Self::start_within(Some(Permit::wait()), options)
     }
@@ -104,8 +105,8 @@ impl Cluster {
         self.url_at(Ipv4Addr::LOCALHOST)
     }
 
-    /// Puts a proxy in front of each server, on an address of their own for all of them. From then on the servers tell clients
-    /// of ports only, so that each client stays at the address of its URL.
+    /// Puts a proxy in front of each server, on an address of their own for all of them. The servers tell clients of
+    /// ports only, so that each client stays at the address of its URL. After a restart, they name an address, and the proxy puts in its own.
     pub fn detour(&self) -> Detour {
         let by_port = ["CONFIG", "SET", "cluster-preferred-endpoint-type", "unknown-endpoint"];
         self.servers.iter().for_each(|server| server.command(&by_port));

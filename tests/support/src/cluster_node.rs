@@ -3,8 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
+use crate::redis_answers::ask;
 use crate::sentinels::PASSWORDS;
-use crate::{RedisOptions, RedisServer, must};
+use crate::{RedisOptions, RedisServer};
 
 /// How long a server may be silent before the others say that it failed. Chosen: nothing fails by itself on a loaded machine.
 const CALM: Duration = Duration::from_secs(10);
@@ -20,11 +21,6 @@ pub(crate) struct Row {
 /// The name of a server in its cluster.
 pub(crate) fn id(server: &RedisServer) -> String {
     server.command(&["CLUSTER", "MYID"])
-}
-
-/// What a server says about its replication; nothing if it does not answer.
-pub(crate) fn info(server: &RedisServer) -> String {
-    ask(server, &["INFO", "replication"]).unwrap_or_default()
 }
 
 /// Whether a server says that the cluster works; nothing if it does not answer.
@@ -55,14 +51,6 @@ fn row(line: &str) -> Option<Row> {
 /// Whether a hash slot is in one of these ranges.
 pub(crate) fn contains(ranges: &[(u16, u16)], hash_slot: u16) -> bool {
     ranges.iter().any(|(first, last)| (*first..=*last).contains(&hash_slot))
-}
-
-/// Runs a command at a server that may be dead or suspended.
-pub(crate) fn ask<T: redis::FromRedisValue>(server: &RedisServer, words: &[&str]) -> Option<T> {
-    let client = must("read the server's own URL", redis::Client::open(server.url()));
-    let mut connection = client.get_connection_with_timeout(Duration::from_secs(1)).ok()?;
-    connection.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
-    redis::cmd(words[0]).arg(&words[1..]).query(&mut connection).ok()
 }
 
 /// Starts servers that do not know each other yet.

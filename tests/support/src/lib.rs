@@ -26,6 +26,7 @@ mod pooler;
 mod postgres_server;
 mod process;
 mod proxy;
+mod redis_answers;
 mod redis_server;
 pub mod sentinels;
 mod shared;

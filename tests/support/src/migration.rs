@@ -1,7 +1,8 @@
 //! Hash slots that move from one primary of a cluster to another.
 
 use crate::bounds::wait_for;
-use crate::cluster_node::{id, info};
+use crate::cluster_node::id;
+use crate::redis_answers::info;
 use crate::sentinels::PASSWORDS;
 use crate::{Cluster, RedisServer};
 

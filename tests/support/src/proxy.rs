@@ -92,8 +92,9 @@ impl Proxy {
     }
 
     /// Starts a proxy with the port of its server, on this address of the loopback network. Where the server says 127.0.0.1, the proxy says
-    /// this address, which has to be as long: so clients of sentinels stay on the way that leads through proxies.
+    /// this address, so that clients of sentinels go through proxies as well. The address has to be as long.
     pub fn with_port_of(server: u16, host: Ipv4Addr) -> Self {
+        assert_eq!(host.to_string().len(), OF_SERVERS.len(), "the address of a proxy");
         Self::bind(host, server, server)
     }
 

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::bounds::wait_for;
 use crate::detour::Detour;
+use crate::redis_answers::info;
 use crate::redis_server::{free_port, installed};
 use crate::{Certificates, Proxy, RedisOptions, RedisServer, must, signals, temp_dir};
 
@@ -45,7 +46,7 @@ impl Trio {
         Self::start_with(RedisOptions::default())
     }
 
-    /// The same of servers with these options and a password.
+    /// The same, with these options and a password for each server.
     pub fn start_with(options: RedisOptions) -> Self {
         let primary = server_with(options.clone());
         let port = primary.port();
@@ -138,7 +139,7 @@ impl Trio {
     pub fn wait_until_whole(&self) {
         wait_for("two replicas follow the primary, and the sentinels see it", || {
             let primary = self.primary();
-            let is_followed = info(primary).contains("connected_slaves:2");
+            let is_followed = info(primary).matches("state=online").count() == 2;
             (is_followed && self.sentinels.iter().all(|sentinel| sentinel.is_content_with(primary))).then_some(())
         });
     }
@@ -257,10 +258,6 @@ pub fn server_with_tls(certificates: &Certificates) -> (RedisServer, u16) {
     let port = free_port();
     let arguments = certificates.arguments(port);
     (server(&arguments.iter().map(String::as_str).collect::<Vec<_>>()), port)
-}
-
-fn info(server: &RedisServer) -> String {
-    server.command(&["INFO", "replication"])
 }
 
 fn spawn(directory: &Path, port: u16, primary: u16, password: &str, arguments: &[String]) -> Child {

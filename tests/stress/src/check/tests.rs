@@ -2,7 +2,7 @@ use super::*;
 use crate::cast::POOL;
 
 const TTL: Duration = Duration::from_nanos(100);
-const LOSS: Loss = Loss { at: 1_000, watermark: 50 };
+const LOSS: Loss = Loss { at: 1_000, watermark: 50, lock: None };
 
 fn held(hold: Hold, from: u64, until: u64) -> Turn {
     Turn { lock: "hot".into(), who: format!("w{}", hold.token()), hold, since: from, from, until }
@@ -104,6 +104,12 @@ fn after_a_loss_an_old_and_a_new_turn_may_overlap_until_the_old_lease_ends() {
     let all = |token: u64| [0, 1, 2].map(|slot| (slot, token + u64::from(slot)));
     assert_eq!(judged(&[permits(&all(40), 900, 1_100), permits(&all(60), 1_010, 1_200)]), []);
     assert_eq!(judged(&[permits(&all(40), 900, 1_101), permits(&all(60), 1_010, 1_200)]).len(), 2, "too long");
+    let only = |lock| [Loss { lock: Some(lock), ..LOSS }];
+    let of_one = |losses: &[Loss]| {
+        let turns = vec![turn(40, 900, 1_100), turn(60, 1_010, 1_200)];
+        exclusion(turns, Rules { losses, changes: &[], ttl: TTL }).len()
+    };
+    assert_eq!((of_one(&only("hot")), of_one(&only("cold"))), (0, 1));
 }
 
 /// While a limit is being changed, either of the two may be in force. Later, holders keep what they have, and nobody gets more.

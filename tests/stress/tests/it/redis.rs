@@ -42,7 +42,7 @@ impl Redis {
         // Tokens of before count up from an earlier reading of the server's clock, and never as fast as it runs.
         let watermark = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros().try_into().unwrap();
         lose(&mut self.server, &self.old_file);
-        self.losses.push(Loss { at: now(), watermark });
+        self.losses.push(Loss { at: now(), watermark, lock: None });
         Effect::Times(1)
     }
 

@@ -14,7 +14,7 @@ use stress::crew::{Crew, Ground, Link};
 use stress::double::{doubly_held, longest_pause};
 use stress::history::{Event, What, now};
 use stress::part::Facade;
-use stress::run::{await_that, await_workers, calm_down, ground, judge};
+use stress::run::{await_workers, calm_down, ground, is_granted_again, judge};
 use stress::storm::Wire;
 use test_support::Machine;
 
@@ -68,10 +68,10 @@ pub(crate) fn play(setting: &Setting, fault: Fault) {
     let crew = Crew::start(ground, CREW.map(|facade| deployment.post(facade)).into());
     await_workers(&crew);
     let mut cell = Cell { deployment, crew, clients, rng, losses: Vec::new() };
-    let (from, mut fired) = (now(), 0);
-    while fired < ENOUGH && begun.elapsed() < STRIKES_WITHIN {
+    let (from, mut fired, mut is_in_use) = (now(), 0, true);
+    while is_in_use && fired < ENOUGH && begun.elapsed() < STRIKES_WITHIN {
         fired += u64::from(cell.strike(fault));
-        await_grant(&cell.crew, now());
+        is_in_use = is_granted_again(&cell.crew, HOT, now());
         thread::sleep(PAUSE);
     }
     let Cell { mut crew, losses, .. } = cell;
@@ -94,6 +94,7 @@ pub(crate) fn play(setting: &Setting, fault: Fault) {
     }
     .report();
     judge(crew, &problems);
+    assert!(is_in_use, "no lock was granted after the last fault");
     assert!(fired >= ENOUGH, "{fault:?} took effect only {fired} times in {STRIKES_WITHIN:?}");
 }
 
@@ -131,7 +132,7 @@ impl Cell {
             Fault::FullMemory => return deployment.fill_memory(rng),
             Fault::FullDisk => return deployment.fill_disk(rng, clients),
             Fault::StepServer => return deployment.step_clock(rng),
-            Fault::Eviction => return deployment.evict(rng, losses),
+            Fault::Eviction => losses.extend(deployment.evict(rng)),
             Fault::StepClient => {
                 clients.step_clock(rng.i64(-STEP_MAX..=STEP_MAX));
                 return clients.has(crew.workers[worker].pid());
@@ -150,13 +151,6 @@ impl Cell {
         }
         true
     }
-}
-
-/// Waits until a lock is granted after this moment, so that the next fault hits locks in use.
-fn await_grant(crew: &Crew, from: u64) {
-    let is_grant = |event: &Event| event.at > from && matches!(event.what, What::Has(_));
-    let is_granted = || crew.histories().iter().any(|(_, history)| history.iter().any(is_grant));
-    await_that("a lock is granted after a fault", is_granted);
 }
 
 /// Whether any seat has a lock when this history ends.

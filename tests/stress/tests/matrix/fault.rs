@@ -27,11 +27,11 @@ pub(crate) enum Fault {
     FullMemory,
     /// The disk of a server, or of the clients' file, is full. An etcd cluster says that it has no room.
     FullDisk,
-    /// A server evicts its keys.
+    /// A server evicts all its keys.
     Eviction,
     /// The wall clock of the processes that use locks steps forward and back.
     StepClient,
-    /// That of the servers steps back.
+    /// The wall clock of the servers steps back.
     StepServer,
     /// Another server takes the place of the one that leads.
     FailOver,

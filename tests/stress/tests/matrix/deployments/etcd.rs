@@ -54,8 +54,8 @@ impl Deployment for Etcd {
         let server = self.0.server(rng.usize(..SERVERS));
         server.raise_no_space();
         thread::sleep(LASTS);
-        let is_refused = !server.etcdctl(&["put", "matrix", "refused"]).finish().status.success();
+        let put = server.etcdctl(&["put", "matrix", "refused"]).finish();
         server.run(&["alarm", "disarm"]);
-        is_refused
+        String::from_utf8_lossy(&put.stderr).contains("database space exceeded")
     }
 }

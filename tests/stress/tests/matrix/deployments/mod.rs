@@ -54,8 +54,8 @@ pub(crate) trait Deployment {
         no_such_fault()
     }
 
-    /// Has a server evict its keys. Returns whether it did. If leases were lost with them, this is added.
-    fn evict(&mut self, _: &mut Rng, _: &mut Vec<Loss>) -> bool {
+    /// Has a server that knows of a lease evict all keys. Returns what this may cost, if locks may have two holders then.
+    fn evict(&mut self, _: &mut Rng) -> Option<Loss> {
         no_such_fault()
     }
 }

@@ -60,15 +60,15 @@ impl Deployment for Zookeeper {
         self.ensemble.leader() != before
     }
 
-    /// A server that cannot write ends.
+    /// A server that cannot write leaves the ensemble. It is restarted, so that it does not come back with more in its memory than on its disk.
     fn fill_disk(&mut self, rng: &mut Rng, _: &Machine) -> bool {
         let server = rng.usize(..SERVERS);
-        let took_effect = fill_disk(&self.host.machine, self.ensemble.server(server).directory());
+        let took_effect = fill_disk(&self.host.machine, &self.ensemble.server(server).directory().join("version-2"));
         self.restart(server);
         took_effect
     }
 
-    /// Servers do not say what time it is.
+    /// Servers do not say what time it is: it is that of the machine whose library they have.
     fn step_clock(&mut self, _: &mut Rng) -> bool {
         self.host.step_back();
         self.host.machine.has(self.ensemble.server(0).pid())

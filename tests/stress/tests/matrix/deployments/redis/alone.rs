@@ -1,6 +1,7 @@
 //! One server.
 
 use fastrand::Rng;
+use stress::check::Loss;
 use stress::crew::Post;
 use stress::part::Facade;
 use test_support::{RedisOptions, RedisServer};
@@ -21,6 +22,10 @@ impl Servers for Alone {
 
     fn target(&self, _: &mut Rng) -> &RedisServer {
         &self.0
+    }
+
+    fn excused(loss: Loss) -> Option<Loss> {
+        Some(loss)
     }
 
     fn kill(&mut self, _: &mut Rng) {

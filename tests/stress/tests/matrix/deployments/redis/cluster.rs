@@ -2,6 +2,7 @@
 
 use fastrand::Rng;
 use stress::cast::HOT;
+use stress::check::Loss;
 use stress::crew::Post;
 use stress::part::Facade;
 use test_support::{Cluster, RedisOptions, RedisServer};
@@ -29,6 +30,11 @@ impl Servers for Clustered {
 
     fn target(&self, _: &mut Rng) -> &RedisServer {
         &self.0.servers[self.hot()]
+    }
+
+    /// The others have lost nothing.
+    fn excused(loss: Loss) -> Option<Loss> {
+        Some(Loss { lock: Some(HOT), ..loss })
     }
 
     fn kill(&mut self, _: &mut Rng) {

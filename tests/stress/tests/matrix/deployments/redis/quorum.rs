@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use leasehold::redlock::Purpose;
+use stress::check::Loss;
 use stress::connect::observer;
 use stress::crew::Post;
 use stress::part::Facade;
@@ -26,8 +27,6 @@ impl Quorum {
 }
 
 impl Servers for Quorum {
-    const LOSES_LEASES: bool = false;
-
     fn start(options: RedisOptions) -> Self {
         let quorum = Self((0..3).map(|_| RedisServer::start_with(options.clone())).collect());
         let observer = observer(&quorum.url(quorum.0.iter().map(RedisServer::port))).unwrap();
@@ -43,6 +42,10 @@ impl Servers for Quorum {
     /// Always the same one: a quorum whose majority has lost its keys waits for an operator.
     fn target(&self, _: &mut Rng) -> &RedisServer {
         &self.0[0]
+    }
+
+    fn excused(_: Loss) -> Option<Loss> {
+        None
     }
 
     fn kill(&mut self, rng: &mut Rng) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use leasehold::redis::{RedisConfig, declare_new};
+use stress::check::Loss;
 use stress::crew::Post;
 use stress::part::Facade;
 use test_support::{RedisOptions, RedisServer, Trio};
@@ -38,6 +39,10 @@ impl Servers for Sentinels {
 
     fn target(&self, _: &mut Rng) -> &RedisServer {
         self.0.primary()
+    }
+
+    fn excused(_: Loss) -> Option<Loss> {
+        None
     }
 
     fn kill(&mut self, _: &mut Rng) {
