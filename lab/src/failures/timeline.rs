@@ -204,7 +204,7 @@ fn verdict_box(history: &History, verdict: &[String], top: u32, height: u32) -> 
     )
 }
 
-/// What the bars and dashes of this picture mean: a class of their sign, and the text.
+/// The legend of this picture: the class of each sign, and what it means.
 fn legend(history: &History) -> Vec<(&'static str, &'static str)> {
     let has = |is: fn(&Kind) -> bool| history.bars.iter().any(|bar| is(&bar.kind));
     let is_refused = history.events.iter().any(|event| matches!(event.place, Place::Refused { .. }));

@@ -16,7 +16,7 @@ pub struct Loss {
     pub at: u64,
     /// The server's clock in microseconds then: tokens of grants before are lower, and those of grants after are not.
     pub watermark: u64,
-    /// The only lock that was lost. All were if there is none.
+    /// The lock whose leases were lost; `None` if those of all locks were.
     pub lock: Option<&'static str>,
 }
 
@@ -122,8 +122,9 @@ impl Rules<'_> {
         let (lock, one, other) = (&*one.lock, one.hold.token(), other.hold.token());
         let (old, new) = (one.min(other), one.max(other));
         let lease = u64::try_from(self.ttl.as_nanos()).unwrap();
-        let losses = self.losses.iter().filter(|loss| loss.lock.is_none_or(|lost| lost == lock));
-        losses.into_iter().any(|loss| old < loss.watermark && loss.watermark <= new && last <= loss.at + lease)
+        let is_of_lock = |loss: &Loss| loss.lock.is_none_or(|lost| lost == lock);
+        let is_between = |loss: &Loss| old < loss.watermark && loss.watermark <= new && last <= loss.at + lease;
+        self.losses.iter().any(|loss| is_of_lock(loss) && is_between(loss))
     }
 }
 

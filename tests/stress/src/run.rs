@@ -101,7 +101,7 @@ fn await_true(is_so: impl FnMut() -> bool) {
     await_within(LATEST / 2, is_so);
 }
 
-/// Whether a lock is granted soon after this moment.
+/// Waits for a grant of this lock after this moment. Returns whether there was one within half a minute.
 pub fn is_granted_again(crew: &Crew, lock: &str, after: u64) -> bool {
     let is_grant = |event: &Event| event.at > after && event.lock == lock && matches!(event.what, What::Has(_));
     await_within(2 * PATIENCE, || crew.histories().iter().any(|(_, history)| history.iter().any(is_grant)))

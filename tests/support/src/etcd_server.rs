@@ -223,7 +223,7 @@ fn get(port: u16, path: &str) -> Option<String> {
     ask(port, "GET", path, "")
 }
 
-/// What a server answers at a path of its HTTP. `None` if it does not answer.
+/// Sends an HTTP request to a server and returns the whole response; `None` if it does not answer.
 fn ask(port: u16, method: &str, path: &str, body: &str) -> Option<String> {
     let asked = || -> std::io::Result<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", port))?;

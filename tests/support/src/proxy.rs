@@ -177,7 +177,7 @@ impl Shared {
         takes
     }
 
-    /// What the client is told: the proxy's address in place of the servers'.
+    /// A reply as the client gets it: with the proxy's address in place of 127.0.0.1.
     fn told<'a>(&self, piece: &'a [u8]) -> Cow<'a, [u8]> {
         let mut told = Cow::Borrowed(piece);
         if self.host != Ipv4Addr::LOCALHOST {

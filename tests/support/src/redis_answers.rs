@@ -9,7 +9,7 @@ pub(crate) fn info(server: &RedisServer) -> String {
     ask(server, &["INFO", "replication"]).unwrap_or_default()
 }
 
-/// Runs a command at a server that may be dead or suspended.
+/// Runs a command at a server; `None` if it does not answer within a second.
 pub(crate) fn ask<T: redis::FromRedisValue>(server: &RedisServer, words: &[&str]) -> Option<T> {
     let client = must("read the server's own URL", redis::Client::open(server.url()));
     let mut connection = client.get_connection_with_timeout(Duration::from_secs(1)).ok()?;

@@ -153,7 +153,7 @@ impl Cell {
     }
 }
 
-/// Whether any seat has a lock when this history ends.
+/// Whether any seat holds a lock at the end of this history.
 fn holds(history: &[Event]) -> bool {
     let seats: BTreeSet<_> = history.iter().map(|event| event.seat).collect();
     let last = |seat| history.iter().rfind(|event| event.seat == seat);

@@ -22,7 +22,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// Whether it is played under this fault.
+    /// Whether the matrix has this setting under this fault.
     pub(crate) fn has(&self, fault: Fault) -> bool {
         self.faults.concat().contains(&fault)
     }

@@ -54,7 +54,7 @@ pub(crate) trait Deployment {
         no_such_fault()
     }
 
-    /// Has a server that knows of a lease evict all keys. Returns what this may cost, if locks may have two holders then.
+    /// Has a server that knows of a lease evict all keys. Returns the loss to allow for, if locks may have two holders.
     fn evict(&mut self, _: &mut Rng) -> Option<Loss> {
         no_such_fault()
     }

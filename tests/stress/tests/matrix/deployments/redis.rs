@@ -33,7 +33,7 @@ pub(crate) trait Servers: Sized + 'static {
     /// The server to break: one that locks are granted by.
     fn target(&self, rng: &mut Rng) -> &RedisServer;
 
-    /// What it may cost that the target has lost all keys. `None` if locks still have one holder.
+    /// The loss to allow for after the target has lost all keys; `None` if locks must still have one holder.
     fn excused(loss: Loss) -> Option<Loss>;
 
     /// Kills a server, and starts it with its data.
